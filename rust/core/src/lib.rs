@@ -1,0 +1,19 @@
+//! The hot core of Cenotaph: it answers "which lines, rows, bytes" and performs named atomic writes.
+//!
+//! Nothing here knows Python, selects a session or words a report.
+
+pub mod block;
+pub mod collate;
+pub mod corpus;
+pub mod error;
+pub mod line;
+pub mod markers;
+pub mod normalise;
+pub mod refs;
+pub mod replace;
+pub mod scrub;
+pub mod snippets;
+pub mod store;
+pub mod walk;
+
+pub use error::{Error, Result};

@@ -1,0 +1,1 @@
+//! The module cenotaph._core.
