@@ -1,0 +1,340 @@
+"""The compiled core: which lines, rows and bytes; named atomic writes. It decides nothing.
+
+Text crosses as `bytes` where it may hold invalid UTF-8, paths as anything with `__fspath__`.
+Times are milliseconds since the epoch. Every call that can take long releases the GIL and can be
+interrupted with Ctrl-C. I/O errors are `OSError` with the file name set.
+"""
+
+from collections.abc import Sequence
+from os import PathLike
+from typing import final
+
+type Path = str | PathLike[str]
+
+__version__: str
+DEBUG_BUILD: bool
+"""True when the module was compiled without optimisation: benchmarks must not run on it."""
+
+class CenotaphError(Exception):
+    """Base of every error that this package raises on its own account."""
+
+class StoreError(CenotaphError):
+    """A database cannot be used."""
+
+class StoreBusy(StoreError):
+    """Another process holds the database or the workspace lock for longer than the wait limit."""
+
+class StoreCorrupt(StoreError):
+    """The file is not a database that can be read: damaged, truncated, of another agent or something else."""
+
+class StoreTooNew(StoreError):
+    """The database has a schema version that this program does not read."""
+
+class ForgetRefused(CenotaphError):
+    """The deletion was refused before anything was written."""
+
+class LineageChanged(CenotaphError):
+    """Rows that the plan rests on changed before the write; plan again."""
+
+# -- sessions ---------------------------------------------------------------------------------
+
+@final
+class Node:
+    """One row of `session_nodes`: a session key and its current session."""
+
+    session_key: str
+    current_session_id: str
+    entry_json: bytes
+    entry_valid: int
+    updated_at: int
+
+@final
+class Window:
+    """One row of `session_windows`: a transcript generation, with a session id of its own."""
+
+    session_id: str
+    session_key: str
+    created_at: int
+    transcript_updated_at: int | None
+    session_entry_provenance: int
+    acp_owned: int
+    plugin_owner_id: str | None
+    hook_external_content_source: str | None
+    chat_type: str | None
+    channel: str | None
+    parent_session_key: str | None
+    spawned_by: str | None
+
+@final
+class Participant:
+    """One row of `session_participants`. `identity_namespace` is the stored text, possibly damaged."""
+
+    session_key: str
+    identity_namespace: bytes
+    actor_id: str
+
+@final
+class Archive:
+    """One row of `session_transcript_archives`, without its content."""
+
+    session_id: str
+    generation: str
+    session_key: str
+    reason: str
+    encoding: str
+    archive_name: str
+    created_at: int
+
+def archive_file_text(path: Path) -> bytes:
+    """Content of a transcript archive file, decompressed in memory when it is zstd.
+
+    Raises `OSError`, or `StoreCorrupt` when the compressed data is damaged.
+    """
+
+# -- deletion ---------------------------------------------------------------------------------
+
+@final
+class Lineage:
+    """What the origin rows say of a set of sessions. Key lists are sorted by UTF-16 code units."""
+
+    entry_keys: list[str]
+    mixed: list[str]
+    known_keys: list[str]
+    origin_rows: int
+    digest: bytes
+
+@final
+class IndexCounts:
+    """Rows of the index that a purge removes, or removed."""
+
+    chunks: int
+    sources: int
+    fts_rows: int
+    vector_rows: int
+    embedding_cache_rows: int
+
+@final
+class IndexPlan:
+    """The index rows that go. Only `Store.purge_index` can read it."""
+
+    counts: IndexCounts
+
+@final
+class StateCounts:
+    """Plugin-state rows that a purge removes or rewrites, or did."""
+
+    short_term_entries: int
+    seen_hash_scopes: int
+    backups: int
+
+@final
+class StatePlan:
+    """The plugin-state rows that go or change. Only `StateStore.apply` can read it."""
+
+    counts: StateCounts
+    failures: list[str]
+    """Namespaces with the number of rows that could not be decoded."""
+
+@final
+class ObservedWrite:
+    """One valid row of the write observer."""
+
+    relative_path: str
+    session_id: str | None
+    session_key: str | None
+    observed_at: int
+
+@final
+class Refs:
+    """The selected sessions of one agent, as text can name them."""
+
+    def __new__(cls, agent: str, ids: Sequence[str], keys: Sequence[str] = ()) -> Refs:
+        """`keys` are session keys of which every generation is selected."""
+    def named_in(self, text: bytes) -> bool:
+        """Whether the text names a selected session anywhere."""
+
+@final
+class Corpus:
+    """What a scan of the session corpus found."""
+
+    lines: int
+    removed_files: list[str]
+    """Real paths of corpus files of which only blank lines would remain."""
+    rewritten_files: list[str]
+    """Real paths of corpus files that lose some lines."""
+    snippet_count: int
+    short_snippets: int
+    failures: list[tuple[str, str]]
+    """Files that could not be read, each with the system's message."""
+
+def scan_corpus(files: Sequence[Path], refs: Refs, threads: int = 0) -> Corpus:
+    """Finds the corpus lines whose prefix names a selected session, and keeps their snippets.
+
+    `threads=0` means the smaller of 4 and the number of cores.
+    """
+
+@final
+class MemoryFile:
+    """One file that forget reads: name relative to the workspace, and the real path behind it."""
+
+    relative: str
+    path: str
+
+@final
+class MemoryFiles:
+    """A listing of a workspace, in the order in which forget reads it."""
+
+    files: list[MemoryFile]
+    corpus: list[str]
+    leftovers: list[str]
+    """Temporary files of rewrites that were interrupted."""
+    links: list[str]
+    """Links below `memory/` that lead somewhere that is not scanned."""
+    failures: list[tuple[str, str]]
+
+def memory_files(workspace: Path) -> MemoryFiles:
+    """Lists the memory files, corpus files, leftovers and unfollowed links of a workspace."""
+
+@final
+class FileScan:
+    """What a scrub finds, or found, in one file. `error` is the system's message when it could not be read."""
+
+    entries: int
+    lines: int
+    shared_lines: list[int]
+    stacked: list[str]
+    """Namespaces with the number of rows that could not be decoded."""
+    changed: bool
+    error: str | None
+
+@final
+class Scrubber:
+    """Compiled needles: sessions, entry keys and snippets."""
+
+    def __new__(
+        cls,
+        refs: Refs,
+        entry_keys: Sequence[str],
+        known_keys: Sequence[str],
+        corpus: Corpus | None = None,
+        keep_shared: bool = False,
+        corpus_files: Sequence[Path] = (),
+    ) -> Scrubber:
+        """`corpus_files` are read once more to see which snippets also stand in surviving lines."""
+    def with_keys(self, entry_keys: Sequence[str], known_keys: Sequence[str]) -> Scrubber:
+        """The same sessions and snippets with other entry keys; shares the compiled snippets."""
+    def scan_files(self, files: Sequence[MemoryFile], threads: int = 0) -> list[FileScan]:
+        """Reads the files, in parallel; one result each, in order."""
+    def rewrite_file(self, file: MemoryFile) -> FileScan:
+        """Removes from the file what a scan of its present content finds, atomically.
+
+        Raises `OSError` when it cannot be replaced; the old content is then intact.
+        """
+    def matches(self, text: bytes) -> bool:
+        """Whether a scrub of the text would remove anything."""
+
+def remove_corpus_lines(path: Path, refs: Refs) -> tuple[int, bool]:
+    """Removes the selected lines of one corpus file: number of lines, and whether the file went."""
+
+def sync_folders(files: Sequence[Path]) -> None:
+    """Makes renames and unlinks durable: one fsync for each folder that holds one of `files`."""
+
+def file_stamps(files: Sequence[MemoryFile]) -> list[tuple[int, int, int, int, int] | None]:
+    """Device, inode, size, mtime and ctime (ns) of each file; None when it is not there."""
+
+def remove_leftovers(files: Sequence[Path]) -> list[tuple[str, str]]:
+    """Unlinks temporary files of interrupted rewrites; those that could not be, with the reason."""
+
+@final
+class Store:
+    """A per-agent database, or a session store elsewhere, through one SQLite connection."""
+
+    @staticmethod
+    def open_agent(path: Path, agent: str, *, write: bool, busy_ms: int = 10_000) -> Store | None:
+        """Opens `openclaw-agent.sqlite` of `agent`; None when there is no database.
+
+        Read access creates and changes no file. Raises `StoreCorrupt`, `StoreTooNew`, `StoreBusy`, `OSError`.
+        """
+    @staticmethod
+    def open_sessions(path: Path, *, busy_ms: int = 10_000) -> Store | None:
+        """Opens, for reading, a session store that may belong to several agents."""
+    kind: str
+    """`host` or `native`."""
+    owner: str | None
+    """Agent id that the database's own `schema_meta` names."""
+    def nodes(self) -> list[Node]: ...
+    def windows(self) -> list[Window]:
+        """By `created_at`, then session id."""
+    def participants(self) -> list[Participant]: ...
+    def archives(self) -> list[Archive]:
+        """By `created_at`, then session id, then generation."""
+    def archive_text(self, session_id: str, generation: str) -> bytes:
+        """The archived JSONL, decompressed in memory."""
+    def transcript(self, session_id: str, archive_folders: Sequence[Path] = ()) -> list[bytes] | None:
+        """Events of a live session in order, each one JSON; zstd events opened; cold archives read. None: no events."""
+    def lineage(self, agent: str, session_ids: Sequence[str], extra_keys: Sequence[str] = ()) -> Lineage: ...
+    def tombstones_of_others(self, agent: str, session_ids: Sequence[str]) -> list[tuple[str, str]]:
+        """Session ids whose tombstone belongs to another agent, with that agent."""
+    def forgotten(self, agent: str) -> list[str]:
+        """Session ids with a tombstone of this agent."""
+    def bury(
+        self, agent: str, session_ids: Sequence[str], extra_keys: Sequence[str], digest: bytes, now_ms: int
+    ) -> int:
+        """Writes the tombstones in one transaction, after checking the lineage again: number of new rows."""
+    def plan_index(
+        self,
+        agent: str,
+        refs: Refs,
+        excluded: Refs,
+        scrubber: Scrubber,
+        changed_paths: Sequence[str],
+        deleted_corpus_paths: Sequence[str],
+        external_paths: Sequence[str],
+        any_selected: bool,
+    ) -> IndexPlan:
+        """One pass over the chunks: which go, with all that hangs on them."""
+    def purge_index(
+        self, agent: str, plan: IndexPlan, session_ids: Sequence[str], extra_keys: Sequence[str], digest: bytes
+    ) -> IndexCounts:
+        """Deletes what the plan lists, in one transaction; counts are measured."""
+    def delete_origins(self, agent: str, entry_keys: Sequence[str]) -> int: ...
+    def checkpoint(self, deadline_ms: int = 5_000) -> bool:
+        """Truncates the write-ahead log; False while a reader pins it."""
+    def unchanged(self) -> bool:
+        """For read access: whether the file is still the one that was read."""
+    def close(self) -> None: ...
+
+@final
+class StateStore:
+    """The shared database `state/openclaw.sqlite` through one SQLite connection."""
+
+    @staticmethod
+    def open(path: Path, *, write: bool, busy_ms: int = 10_000) -> StateStore | None: ...
+    @staticmethod
+    def create_minimal(path: Path) -> None:
+        """Makes the smallest state database that a host accepts."""
+    def agent_databases(self) -> list[tuple[str, str]]:
+        """The registry: agent id and database path (relative to the state directory, or absolute)."""
+    def observed_writes(self, real_workspace_key: str) -> list[ObservedWrite]: ...
+    def plan(
+        self, workspace_key: str, agent: str, refs: Refs, scrubber: Scrubber, entry_keys: Sequence[str]
+    ) -> StatePlan: ...
+    def apply(self, plan: StatePlan, now_ms: int) -> StateCounts:
+        """Deletes and rewrites what the plan lists, in one transaction."""
+    def lock_workspace(self, workspace_key: str, owner: str, now_ms: int, wait_ms: int = 10_000) -> None:
+        """Takes the workspace lock as the host does. Raises `StoreBusy` naming the owner."""
+    def unlock_workspace(self, workspace_key: str, owner: str) -> None: ...
+    def checkpoint(self, deadline_ms: int = 5_000) -> bool: ...
+    def unchanged(self) -> bool: ...
+    def close(self) -> None: ...
+
+def create_native(state_dir: Path, agent: str, now_ms: int) -> None:
+    """Makes the two databases of a native state directory, with only the tables that memory needs."""
+
+# -- order and hashes -------------------------------------------------------------------------
+
+def locale_order(texts: Sequence[str]) -> list[int]:
+    """Positions that sort `texts` by the root locale of the Unicode collation (CLDR), ties kept in order."""
+
+def sha256_hex(data: bytes) -> str:
+    """Lower-case hexadecimal SHA-256."""
