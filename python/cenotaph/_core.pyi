@@ -311,7 +311,7 @@ class StateStore:
     @staticmethod
     def open(path: Path, *, write: bool, busy_ms: int = 10_000) -> StateStore | None: ...
     @staticmethod
-    def create_minimal(path: Path) -> None:
+    def create_minimal(path: Path, now_ms: int) -> None:
         """Makes the smallest state database that a host accepts."""
     def agent_databases(self) -> list[tuple[str, str]]:
         """The registry: agent id and database path (relative to the state directory, or absolute)."""
@@ -331,10 +331,7 @@ class StateStore:
 def create_native(state_dir: Path, agent: str, now_ms: int) -> None:
     """Makes the two databases of a native state directory, with only the tables that memory needs."""
 
-# -- order and hashes -------------------------------------------------------------------------
+# -- order -------------------------------------------------------------------------
 
 def locale_order(texts: Sequence[str]) -> list[int]:
     """Positions that sort `texts` by the root locale of the Unicode collation (CLDR), ties kept in order."""
-
-def sha256_hex(data: bytes) -> str:
-    """Lower-case hexadecimal SHA-256."""

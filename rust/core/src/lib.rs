@@ -6,6 +6,7 @@ pub mod block;
 pub mod collate;
 pub mod corpus;
 pub mod error;
+pub mod interrupt;
 pub mod line;
 pub mod markers;
 pub mod normalise;

@@ -1,0 +1,54 @@
+//! How a call leaves Python: without the GIL, and so that Ctrl-C ends it.
+
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::thread;
+use std::time::Duration;
+
+use cenotaph_core::{Result, interrupt};
+use pyo3::prelude::*;
+
+use crate::error::raise;
+
+/// How long a key press may wait before it is seen.
+const LOOK: Duration = Duration::from_millis(40);
+
+/// Runs a short core call without the GIL.
+pub fn detached<T: Send>(py: Python<'_>, work: impl FnOnce() -> Result<T> + Send) -> PyResult<T> {
+    py.detach(work).map_err(|error| raise(&error))
+}
+
+/// Runs a core call that may take long: it works on a thread of its own while this one looks for signals.
+///
+/// A signal handler that raises asks the core to stop at its next safe point; the error is raised once it has.
+pub fn interruptible<T: Send>(
+    py: Python<'_>,
+    work: impl FnOnce() -> Result<T> + Send,
+) -> PyResult<T> {
+    interrupt::ask(false);
+    thread::scope(|scope| {
+        let (done, waiting) = channel();
+        let worker = scope.spawn(move || {
+            let outcome = work();
+            drop(done.send(()));
+            outcome
+        });
+        let mut stopped = None;
+        while py.detach(|| waiting.recv_timeout(LOOK)) == Err(RecvTimeoutError::Timeout) {
+            if stopped.is_none()
+                && let Err(signal) = py.check_signals()
+            {
+                stopped = Some(signal);
+                interrupt::ask(true);
+            }
+        }
+        let outcome = match py.detach(|| worker.join()) {
+            Ok(outcome) => outcome,
+            Err(panic) => std::panic::resume_unwind(panic),
+        };
+        if let Some(signal) = stopped {
+            interrupt::ask(false);
+            return Err(signal);
+        }
+        outcome.map_err(|error| raise(&error))
+    })
+}
