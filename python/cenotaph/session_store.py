@@ -31,8 +31,8 @@ class SessionStore:
     """Agent to which rows belong whose session key names no agent."""
     archive_folders: tuple[Path, ...]
     """Folders with transcript archives, without two names for one folder."""
-    shared_folder: Path | None
-    """The one of them that other agents use too; unregistered archives in it need a row to count."""
+    shared_folders: tuple[Path, ...] = ()
+    """Those of them that other agents use too; unregistered archives in them need a row to count."""
 
 
 def session_store_of(
@@ -58,12 +58,12 @@ def session_store_of(
     fallback = config.default_agent.id if config.default_agent else agent.id
     own_folder = sessions_folder(state_dir, agent.id)
     shared = _is_shared(config.session_store, logical, state_dir, agent.id)
-    folders = _distinct((logical.parent, own_folder))
+    folders = _distinct((own_folder, logical.parent, _published_to(database)))
     return SessionStore(
         database=database,
         owner=(owner_of(database) or fallback) if shared else agent.id,
         archive_folders=folders,
-        shared_folder=logical.parent if shared and own_folder != folders[0] else None,
+        shared_folders=folders[1:] if shared else (),
     )
 
 
@@ -103,6 +103,11 @@ def _agent_in_path(database: Path) -> str | None:
     home = database.parent.parent
     inside = database.name == AGENT_DATABASE_NAME and database.parent.name == "agent"
     return home.name if inside and home.parent.name == "agents" else None
+
+
+def _published_to(database: Path) -> Path:
+    """Folder in which the host publishes the archives of a database."""
+    return database.parent.with_name("sessions") if database.parent.name == "agent" else database.parent
 
 
 def _is_shared(store: str | None, logical: Path, state_dir: Path, agent: str) -> bool:
