@@ -1,0 +1,124 @@
+"""Where the sessions of an agent are looked up: `session.store` in all its forms.
+
+Memory tables always live in the default database of the agent; only sessions and archives move.
+"""
+
+import os
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import count
+from pathlib import Path
+
+from cenotaph.config import AgentConfig, Config
+from cenotaph.layout import AGENT_DATABASE_NAME, agent_database, expand_home, sessions_folder
+
+__all__ = ["Owner", "SessionStore", "session_store_of"]
+
+type Owner = Callable[[Path], str | None]
+"""Agent id that owns a database file, or None when nothing says so."""
+
+AGENT_PLACEHOLDER = "{agentId}"
+LOGICAL_NAME = "sessions.json"
+DATABASE_SUFFIX = ".sqlite"
+
+
+@dataclass(frozen=True, slots=True)
+class SessionStore:
+    """The resolved session store of one agent."""
+
+    database: Path
+    owner: str
+    """Agent to which rows belong whose session key names no agent."""
+    archive_folders: tuple[Path, ...]
+    """Folders with transcript archives, without two names for one folder."""
+    shared_folders: tuple[Path, ...] = ()
+    """Those of them that other agents use too; unregistered archives in them need a row to count."""
+
+
+def session_store_of(
+    config: Config,
+    agent: AgentConfig,
+    state_dir: Path,
+    *,
+    registry_owner: Owner = lambda _: None,
+    schema_owner: Owner = lambda _: None,
+    env: Mapping[str, str] | None = None,
+) -> SessionStore:
+    """The session store of `agent`.
+
+    `registry_owner` looks a database up among the registered agent databases, `schema_owner` in the
+    database itself; the first that answers decides to whom a store with a name of its own belongs.
+    """
+    logical = _logical_path(config, agent.id, state_dir, env)
+
+    def owner_of(database: Path) -> str | None:
+        return _agent_in_path(database) or registry_owner(database) or schema_owner(database)
+
+    database = _database(logical, agent.id, owner_of)
+    fallback = config.default_agent.id if config.default_agent else agent.id
+    own_folder = sessions_folder(state_dir, agent.id)
+    shared = _is_shared(config.session_store, logical, state_dir, agent.id)
+    folders = _distinct((own_folder, logical.parent, _published_to(database)))
+    return SessionStore(
+        database=database,
+        owner=(owner_of(database) or fallback) if shared else agent.id,
+        archive_folders=folders,
+        shared_folders=folders[1:] if shared else (),
+    )
+
+
+def _logical_path(config: Config, agent: str, state_dir: Path, env: Mapping[str, str] | None) -> Path:
+    text = (config.session_store or "").strip()
+    if not text:
+        return sessions_folder(state_dir, agent) / LOGICAL_NAME
+    named = expand_home(text.replace(AGENT_PLACEHOLDER, agent), env)
+    return Path(os.path.abspath(named))
+
+
+def _database(logical: Path, agent: str, owner_of: Owner) -> Path:
+    if logical.suffix == DATABASE_SUFFIX:
+        return logical
+    if logical.name == LOGICAL_NAME:
+        home = _agent_home(logical)
+        return home / "agent" / AGENT_DATABASE_NAME if home else logical.with_name(AGENT_DATABASE_NAME)
+    family = _family(logical, agent)
+    return next(path for path in family if owner_of(path) in (None, agent))
+
+
+def _family(logical: Path, agent: str) -> Iterator[Path]:
+    """`foo.sqlite`, then the names that an agent takes when another one owns the file before."""
+    yield logical.with_name(f"{logical.stem}{DATABASE_SUFFIX}")
+    yield logical.with_name(f"{logical.stem}.{agent}{DATABASE_SUFFIX}")
+    for number in count(2):
+        yield logical.with_name(f"{logical.stem}.{agent}.{number}{DATABASE_SUFFIX}")
+
+
+def _agent_home(logical: Path) -> Path | None:
+    """`.../agents/<id>` when the path is `.../agents/<id>/sessions/sessions.json`."""
+    home = logical.parent.parent
+    return home if logical.parent.name == "sessions" and home.parent.name == "agents" else None
+
+
+def _agent_in_path(database: Path) -> str | None:
+    home = database.parent.parent
+    inside = database.name == AGENT_DATABASE_NAME and database.parent.name == "agent"
+    return home.name if inside and home.parent.name == "agents" else None
+
+
+def _published_to(database: Path) -> Path:
+    """Folder in which the host publishes the archives of a database."""
+    return database.parent.with_name("sessions") if database.parent.name == "agent" else database.parent
+
+
+def _is_shared(store: str | None, logical: Path, state_dir: Path, agent: str) -> bool:
+    """Whether one fixed path stands for the sessions of every agent."""
+    named = (store or "").strip()
+    own_home = agent_database(state_dir, agent).parent.parent
+    return bool(named) and AGENT_PLACEHOLDER not in named and not logical.is_relative_to(own_home)
+
+
+def _distinct(folders: tuple[Path, ...]) -> tuple[Path, ...]:
+    seen: dict[str, Path] = {}
+    for folder in folders:
+        seen.setdefault(os.path.realpath(folder), folder)
+    return tuple(seen.values())

@@ -1,0 +1,340 @@
+"""Transcripts: records, who said a line, what memory may see of it, and which memory files it wrote.
+
+Pure functions over bytes. Redaction of secrets is a matter of ingestion.
+"""
+
+import json
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Literal
+
+from cenotaph.schema import Json, as_list, as_table
+
+__all__ = [
+    "CuratedWrite",
+    "InternalRun",
+    "Line",
+    "OriginClass",
+    "Projection",
+    "Record",
+    "curated_writes",
+    "is_cron_run_key",
+    "is_narrative_name",
+    "jsonl_events",
+    "parse_records",
+    "project",
+]
+
+type OriginClass = Literal["owner", "agent", "untrusted", "system"]
+type InternalRun = Literal["narrative", "cron"]
+type Table = Mapping[str, Json]
+
+WRAP_UNITS = 800
+SECONDS_BELOW = 100_000_000_000
+NARRATIVE_PREFIX = "dreaming-narrative-"
+BOOTSTRAP_RECORD = "openclaw:bootstrap-context:full"
+RECALL_TOOLS = ("memory_search", "memory_get")
+SPACES = re.compile("[\t\n\v\f\r \u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ufeff]+")
+CRON_RUN_KEY = re.compile(r"agent:[^:]+:cron:[^:]+:run:[^:]+(?::.*)?", re.DOTALL)
+LABELS = {"user": "User: ", "assistant": "Assistant: "}
+
+TOOL_CALL_TYPES = ("toolCall", "tool_call", "tool_use")
+WRITING_TOOLS = ("write", "edit", "apply_patch")
+PATH_KEYS = ("path", "file_path", "filePath")
+PATCH_PATH = re.compile(r"^\*\*\* (?:(?:Add|Update|Delete) File|Move to):[ \t]*(.+?)[ \t\r]*$", re.MULTILINE)
+MAY_CALL_TOOLS = re.compile(rb"tool(?:Call|_call|_use)|\\u00[2-7]")
+ROOT_FILES = ("MEMORY.md", "USER.md")
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One record of a transcript; `number` is its 1-based position, the header being 1."""
+
+    number: int
+    data: Table
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line that memory may see: label included, at most 800 UTF-16 units without it."""
+
+    text: str
+    record_number: int
+    observed_at: int
+    """Milliseconds since the epoch; 0 when the record carries no time."""
+    origin_class: OriginClass
+
+
+@dataclass(frozen=True, slots=True)
+class Projection:
+    """What memory may see of a transcript: nothing when it is of an internal run."""
+
+    lines: tuple[Line, ...]
+    internal: InternalRun | None = None
+
+    @property
+    def is_all_system(self) -> bool:
+        """Whether there are lines and the host itself wrote them all."""
+        return bool(self.lines) and all(line.origin_class == "system" for line in self.lines)
+
+
+@dataclass(frozen=True, slots=True)
+class CuratedWrite:
+    """A memory file that a tool call of the session wrote, or tried to."""
+
+    relative_path: str
+    observed_at: int
+    """Milliseconds since the epoch."""
+
+
+def jsonl_events(text: bytes) -> list[bytes]:
+    """The lines of an archive, each one event."""
+    events = text.split(b"\n")
+    return events[:-1] if not events[-1] else events
+
+
+def parse_records(events: Iterable[bytes]) -> Iterator[Record]:
+    """The events that are JSON objects; what is not readable keeps its number and is left out."""
+    for number, event in enumerate(events, 1):
+        try:
+            data = as_table(json.loads(event.decode(errors="replace")))
+        except (ValueError, RecursionError):
+            continue
+        if data is not None:
+            yield Record(number, data)
+
+
+def is_narrative_name(text: str) -> bool:
+    """Whether a session key or run id is of a dream narrative."""
+    return text.split(":", 2)[-1 if text.count(":") >= 2 else 0].startswith(NARRATIVE_PREFIX) or (
+        text.startswith(NARRATIVE_PREFIX)
+    )
+
+
+def is_cron_run_key(key: str) -> bool:
+    """Whether a session key is of one run of a cron job."""
+    return CRON_RUN_KEY.fullmatch(key) is not None
+
+
+# -- projection ---------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class _Turn:
+    """What the last user message decided about all that follows it."""
+
+    origin: OriginClass = "untrusted"
+    hidden: bool = False
+    """Inside a heartbeat, or inside recalled memory."""
+
+
+def project(events: Sequence[bytes], *, archived: bool) -> Projection:
+    """The lines of a transcript that memory may see.
+
+    `archived` transcripts are also recognised as cron runs by their records; a live one is by its key.
+    """
+    lines: list[Line] = []
+    turn = _Turn()
+    for record in parse_records(events):
+        internal = _internal_run(record.data, archived=archived)
+        if internal:
+            return Projection((), internal)
+        message = as_table(record.data.get("message"))
+        if record.data.get("type") == "message" and message is not None:
+            lines += _message_lines(record, message, turn)
+    return Projection(tuple(lines))
+
+
+def _message_lines(record: Record, message: Table, turn: _Turn) -> Iterator[Line]:
+    role = message.get("role")
+    if role == "user":
+        _start_turn(message, turn)
+    if turn.hidden or (role != "user" and role != "assistant"):
+        return
+    provenance = _provenance(message)
+    if role == "user" and provenance.get("kind") == "inter_session":
+        return
+    text = _sanitised(_content_text(message.get("content")), role)
+    observed_at = _observed_at(record.data, message) or 0
+    origin = turn.origin if role == "user" else _reply_class(message, turn.origin)
+    for piece in _wrapped(text):
+        yield Line(LABELS[role] + piece, record.number, observed_at, origin)
+
+
+def _start_turn(message: Table, turn: _Turn) -> None:
+    provenance = _provenance(message)
+    is_system = provenance.get("kind") == "internal_system"
+    tool = provenance.get("sourceTool")
+    turn.hidden = is_system and (tool == "heartbeat" or tool in RECALL_TOOLS)
+    if is_system:
+        turn.origin = "system"
+    else:
+        turn.origin = "owner" if _stamp(message).get("senderIsOwner") is True else "untrusted"
+
+
+def _reply_class(message: Table, turn: OriginClass) -> OriginClass:
+    if _stamp(message).get("turnTainted"):
+        return "untrusted"
+    return "agent" if turn == "owner" else turn
+
+
+def _provenance(message: Table) -> Table:
+    return as_table(message.get("provenance")) or {}
+
+
+def _stamp(message: Table) -> Table:
+    return as_table(message.get("__openclaw")) or {}
+
+
+def _content_text(content: Json) -> str:
+    if isinstance(content, str):
+        return content
+    blocks = [as_table(block) or {} for block in as_list(content) or []]
+    texts = [block.get("text") for block in blocks if block.get("type") == "text"]
+    return "\n".join(text for text in texts if isinstance(text, str))
+
+
+def _sanitised(text: str, role: str) -> str:
+    return SPACES.sub(" ", text).strip(" ")
+
+
+def _wrapped(text: str) -> Iterator[str]:
+    """Pieces of at most 800 UTF-16 units, cut at a blank where there is one."""
+    while text:
+        end = _units_end(text, WRAP_UNITS)
+        if end < len(text):
+            blank = text.rfind(" ", 1, end + 1)
+            end = blank if blank > 0 else end
+        yield text[:end].rstrip(" ")
+        text = text[end:].lstrip(" ")
+
+
+def _units_end(text: str, limit: int) -> int:
+    """How many characters of `text` fit into `limit` UTF-16 units."""
+    if len(text) <= limit and (text.isascii() or max(text) <= "\uffff"):
+        return len(text)
+    units = 0
+    for position, character in enumerate(text):
+        units += 2 if character > "\uffff" else 1
+        if units > limit:
+            return position
+    return len(text)
+
+
+# -- internal runs ------------------------------------------------------------------------------
+
+
+def _internal_run(record: Table, *, archived: bool) -> InternalRun | None:
+    data = as_table(record.get("data")) or {}
+    message = as_table(record.get("message")) or {}
+    names = [record.get("runId"), record.get("sessionKey"), data.get("runId"), data.get("sessionKey")]
+    if message.get("role") in ("assistant", "toolResult"):
+        names.append(_stamp(message).get("runId"))
+    if any(isinstance(name, str) and is_narrative_name(name) for name in names):
+        return "narrative"
+    keys = (record.get("sessionKey"), data.get("sessionKey"))
+    if archived and any(isinstance(key, str) and is_cron_run_key(key) for key in keys):
+        return "cron"
+    return None
+
+
+# -- curated writes -----------------------------------------------------------------------------
+
+
+def curated_writes(events: Iterable[bytes], workspace: Path, fallback_ms: int) -> list[CuratedWrite]:
+    """Memory files that tool calls of the transcript name, each with its first call, in order.
+
+    `fallback_ms` stands for the time of records that carry none. Whether a call succeeded is not asked.
+    """
+    found: dict[str, int] = {}
+    for record in parse_records(event if MAY_CALL_TOOLS.search(event) else b"" for event in events):
+        message = as_table(record.data.get("message"))
+        if message is None or message.get("role") != "assistant":
+            continue
+        at = _observed_at(record.data, message)
+        for path in _called_paths(message, workspace):
+            found.setdefault(path, fallback_ms if at is None else at)
+    return [CuratedWrite(path, at) for path, at in found.items()]
+
+
+def _called_paths(message: Table, workspace: Path) -> Iterator[str]:
+    for block in as_list(message.get("content")) or []:
+        call = as_table(block) or {}
+        name = call.get("name")
+        if call.get("type") not in TOOL_CALL_TYPES or name not in WRITING_TOOLS:
+            continue
+        arguments = call.get("arguments")
+        table = _arguments(call.get("input") if arguments is None else arguments, name == "apply_patch")
+        base = _text(table.get("cwd"))
+        for path in _named_paths(table, is_patch=name == "apply_patch"):
+            memory_path = _memory_path(os.path.join(workspace, base, path), workspace)
+            if memory_path:
+                yield memory_path
+
+
+def _arguments(value: Json, is_patch: bool) -> Table:
+    """Arguments as a table; text that is no JSON object is the patch itself."""
+    if not isinstance(value, str):
+        return as_table(value) or {}
+    try:
+        table = as_table(json.loads(value))
+    except (ValueError, RecursionError):
+        table = None
+    return ({"patch": value} if is_patch else {}) if table is None else table
+
+
+def _named_paths(table: Table, *, is_patch: bool) -> Iterator[str]:
+    yield from filter(None, (_text(table.get(key)) for key in PATH_KEYS))
+    if not is_patch:
+        return
+    for key in ("input", "patch"):
+        yield from PATCH_PATH.findall(_text(table.get(key)))
+    changes = table.get("changes")
+    yield from as_table(changes) or ()
+    for each in as_list(changes) or []:
+        change = as_table(each) or {}
+        moved = (as_table(change.get("kind")) or {}).get("move_path")
+        yield from filter(None, (_text(change.get("path")), _text(moved)))
+
+
+def _memory_path(path: str, workspace: Path) -> str | None:
+    """`path` relative to the workspace when it is a memory file in it."""
+    target, root = Path(os.path.normpath(path)), Path(os.path.normpath(workspace))
+    if not target.is_relative_to(root):
+        return None
+    parts = target.relative_to(root).parts
+    is_memory = len(parts) > 1 and parts[0] == "memory"
+    return "/".join(parts) if is_memory or (len(parts) == 1 and parts[0] in ROOT_FILES) else None
+
+
+def _text(value: Json) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _observed_at(record: Table, message: Table) -> int | None:
+    """Time of the message, else of the record, in milliseconds; None when neither has one."""
+    for value in (message.get("timestamp"), record.get("timestamp")):
+        at = _milliseconds(value)
+        if at is not None:
+            return at
+    return None
+
+
+def _milliseconds(value: Json) -> int | None:
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        if not 0 < value < float("inf"):
+            return None
+        return int(value * 1000 if value < SECONDS_BELOW else value)
+    if not isinstance(value, str):
+        return None
+    try:
+        moment = datetime.fromisoformat(value.strip())
+    except ValueError:
+        return None
+    if len(value.strip()) == len("2026-11-20"):
+        moment = moment.replace(tzinfo=UTC)
+    return int(moment.timestamp() * 1000)
