@@ -5,16 +5,20 @@
 
 pub mod chunks;
 pub mod connection;
-pub mod fts;
-pub mod json;
+mod ddl;
+mod files;
+mod fts;
+mod holders;
+mod json;
 pub mod lock;
 pub mod origins;
 pub mod plugin_state;
-pub mod query;
-pub mod schema;
+mod query;
+mod scan;
+mod schema;
 pub mod sessions;
 pub mod tombstones;
-pub mod vec0;
+mod vec0;
 
 pub use chunks::{IndexAsk, IndexCounts, IndexPlan};
 pub use connection::{Access, Kind, Store};
