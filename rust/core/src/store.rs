@@ -11,6 +11,7 @@ mod fts;
 mod holders;
 mod json;
 pub mod lock;
+pub mod observed;
 pub mod origins;
 pub mod plugin_state;
 mod query;
@@ -22,6 +23,7 @@ mod vec0;
 
 pub use chunks::{IndexAsk, IndexCounts, IndexPlan};
 pub use connection::{Access, Kind, Store};
+pub use observed::Observed;
 pub use origins::Lineage;
-pub use plugin_state::{Observed, StateAsk, StateCounts, StatePlan};
+pub use plugin_state::{StateAsk, StateCounts, StatePlan};
 pub use sessions::{Archive, Node, Participant, Window, archive_file_text};

@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, Row, ToSql};
+use sha2::{Digest, Sha256};
 
 /// A temporary table with one column `id`, dropped with the value. Temporary tables live in memory.
 pub(crate) struct IdTable<'c> {
@@ -124,4 +125,21 @@ pub(crate) fn number(row: &Row, at: usize) -> rusqlite::Result<i64> {
 /// A number that may be NULL.
 pub(crate) fn optional_number(row: &Row, at: usize) -> rusqlite::Result<Option<i64>> {
     Ok(row.get_ref(at)?.as_i64().ok())
+}
+
+/// SHA-256.
+pub(crate) fn sha256(bytes: &[u8]) -> [u8; 32] {
+    Sha256::digest(bytes).into()
+}
+
+/// SHA-256 in lower-case hex.
+pub(crate) fn sha256_hex(bytes: &[u8]) -> String {
+    const DIGITS: [char; 16] = [
+        '0', '1', '2', '3', '4', '5', '6', '7', '8', '9', 'a', 'b', 'c', 'd', 'e', 'f',
+    ];
+    let digit = |half: u8| DIGITS[usize::from(half & 15)];
+    sha256(bytes)
+        .iter()
+        .flat_map(|&byte| [digit(byte >> 4), digit(byte)])
+        .collect()
 }
