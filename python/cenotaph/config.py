@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal, cast
+from typing import Literal, TypeVar, cast
 
 from cenotaph import schema
 from cenotaph.errors import ConfigError, SelectionError
@@ -33,6 +33,8 @@ __all__ = [
     "resolve_agent",
     "workspace_of",
 ]
+
+T = TypeVar("T")
 
 PLUGIN = "plugins.entries.memory-core.config"
 VALID_ENTRY_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
@@ -188,7 +190,7 @@ def read_config(state_dir: Path, env: Mapping[str, str] | None = None) -> Config
     Raises `ConfigError` that names every problem, and `OSError` when the file cannot be read.
     """
     path = config_path(state_dir, env)
-    root = read_json5(path, os.environ if env is None else env) if path.exists() else {}
+    root: Json = read_json5(path, os.environ if env is None else env) if path.exists() else {}
     problems: list[str] = []
     schema.ROOT(root, "", problems)
     if not problems:
@@ -267,7 +269,7 @@ class _Values:
         return tuple(item.strip() for item in items if isinstance(item, str) and item.strip())
 
 
-def _filled[T](kind: Callable[..., T], values: _Values, paths: Mapping[str, str], **more: Json) -> T:
+def _filled(kind: Callable[..., T], values: _Values, paths: Mapping[str, str], **more: Json) -> T:
     """A `kind` with the fields whose paths lead to a value; its own defaults stand for the others."""
     given = {name: _plain(values.get(path)) for name, path in paths.items()}
     return kind(**{name: value for name, value in (given | more).items() if value is not None})
@@ -398,7 +400,7 @@ def _exclude_sessions(values: _Values) -> ExcludeSessions:
 def _dreaming(values: _Values) -> Dreaming:
     common = values.text("execution.defaults.model") or values.text("model")
 
-    def phase[T](kind: Callable[..., T], name: str, paths: Mapping[str, str]) -> T:
+    def phase(kind: Callable[..., T], name: str, paths: Mapping[str, str]) -> T:
         own = values.at(f"phases.{name}")
         return _filled(kind, own, paths, model=own.text("execution.model") or common)
 

@@ -113,7 +113,7 @@ def clock_ms() -> int:
 
 @cache
 def _announce(pinned: str) -> None:
-    print(f"cenotaph: the clock is stopped at {pinned} ms ({CLOCK_VARIABLE})", file=sys.stderr)
+    sys.stderr.write(f"cenotaph: the clock is stopped at {pinned} ms ({CLOCK_VARIABLE})\n")
 
 
 def _hash(path: str) -> str:

@@ -6,12 +6,12 @@ to the host, and most of what it holds is none of our business.
 
 import math
 from collections.abc import Callable, Mapping
-from typing import cast
+from typing import TypeAlias, cast
 
-__all__ = ["AGENT", "Check", "Json", "MEMORY", "ROOT", "as_list", "as_table", "is_number"]
+__all__ = ["AGENT", "MEMORY", "ROOT", "Check", "Json", "as_list", "as_table", "is_number"]
 
-type Json = object
-type Check = Callable[[Json, str, list[str]], None]
+Json: TypeAlias = object
+Check: TypeAlias = Callable[[Json, str, list[str]], None]
 """Appends `<path>: <problem>` for all that is wrong with a value."""
 
 SHOWN_AS_ROOT = "<root>"
@@ -56,7 +56,9 @@ def _one_of(*words: str) -> Check:
     return check
 
 
-def _number(low: float = -math.inf, high: float = math.inf, *, whole: bool = False, above: bool = False) -> Check:
+def _number(
+    low: float = -math.inf, high: float = math.inf, *, whole: bool = False, above: bool = False
+) -> Check:
     """A number in `low..high`; `above` excludes `low` itself."""
     kind = "a whole number" if whole else "a number"
     span = [f"{'above' if above else 'of at least'} {low:g}"] if low > -math.inf else []
@@ -150,9 +152,7 @@ _SEARCH = _closed(
     provider=_text,
     model=_text,
     fallback=_text,
-    remote=_closed(
-        baseUrl=_text, apiKey=_secret, headers=_map_of(_text), batch=_closed(enabled=_flag)
-    ),
+    remote=_closed(baseUrl=_text, apiKey=_secret, headers=_map_of(_text), batch=_closed(enabled=_flag)),
     inputType=_text,
     queryInputType=_text,
     documentInputType=_text,

@@ -8,13 +8,14 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
+from typing import TypeAlias
 
 from cenotaph.config import AgentConfig, Config
 from cenotaph.layout import AGENT_DATABASE_NAME, agent_database, expand_home, sessions_folder
 
 __all__ = ["Owner", "SessionStore", "session_store_of"]
 
-type Owner = Callable[[Path], str | None]
+Owner: TypeAlias = Callable[[Path], str | None]
 """Agent id that owns a database file, or None when nothing says so."""
 
 AGENT_PLACEHOLDER = "{agentId}"

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypeAlias
 
 from cenotaph.schema import Json, as_list, as_table
 
@@ -29,9 +29,9 @@ __all__ = [
     "project",
 ]
 
-type OriginClass = Literal["owner", "agent", "untrusted", "system"]
-type InternalRun = Literal["narrative", "cron"]
-type Table = Mapping[str, Json]
+OriginClass: TypeAlias = Literal["owner", "agent", "untrusted", "system"]
+InternalRun: TypeAlias = Literal["narrative", "cron"]
+Table: TypeAlias = Mapping[str, Json]
 
 WRAP_UNITS = 800
 SECONDS_BELOW = 100_000_000_000
@@ -40,12 +40,25 @@ BOOTSTRAP_RECORD = "openclaw:bootstrap-context:full"
 RECALL_TOOLS = ("memory_search", "memory_get")
 SPACES = re.compile("[\t\n\v\f\r \u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ufeff]+")
 CRON_RUN_KEY = re.compile(r"agent:[^:]+:cron:[^:]+:run:[^:]+(?::.*)?", re.DOTALL)
+CONTEXT_START, CONTEXT_END = (f"<<<{edge}_OPENCLAW_INTERNAL_CONTEXT>>>" for edge in ("BEGIN", "END"))
+CONTEXT_BLOCK = re.compile(
+    rf"^[ \t]*{CONTEXT_START}[ \t]*$.*?(?:^[ \t]*{CONTEXT_END}[ \t]*$|\Z)", re.MULTILINE | re.DOTALL
+)
+TIME_STAMP = re.compile(
+    r"\[(?:mon|tue|wed|thu|fri|sat|sun) \d{4}-\d\d-\d\d \d\d:\d\d[^\]]*\] ?", re.IGNORECASE
+)
+GENERATED_LINE = re.compile(r"System(?: \(untrusted\))?: \[|\[cron:[^\]]+\]")
+EXEC_NOTICE = re.compile(r"exec (?:finished|completed) \(", re.IGNORECASE)
+SILENT_REPLY = "no_reply"
+HEARTBEAT_REPLY = "HEARTBEAT_OK"
 LABELS = {"user": "User: ", "assistant": "Assistant: "}
 
 TOOL_CALL_TYPES = ("toolCall", "tool_call", "tool_use")
 WRITING_TOOLS = ("write", "edit", "apply_patch")
 PATH_KEYS = ("path", "file_path", "filePath")
-PATCH_PATH = re.compile(r"^\*\*\* (?:(?:Add|Update|Delete) File|Move to):[ \t]*(.+?)[ \t\r]*$", re.MULTILINE)
+PATCH_PATH = re.compile(
+    "^\\*\\*\\* (?:(?:Add|Update|Delete) File|Move to): ([^\n\r\u2028\u2029]+)", re.MULTILINE
+)
 MAY_CALL_TOOLS = re.compile(rb"tool(?:Call|_call|_use)|\\u00[2-7]")
 ROOT_FILES = ("MEMORY.md", "USER.md")
 
@@ -110,9 +123,8 @@ def parse_records(events: Iterable[bytes]) -> Iterator[Record]:
 
 def is_narrative_name(text: str) -> bool:
     """Whether a session key or run id is of a dream narrative."""
-    return text.split(":", 2)[-1 if text.count(":") >= 2 else 0].startswith(NARRATIVE_PREFIX) or (
-        text.startswith(NARRATIVE_PREFIX)
-    )
+    parts = text.split(":", 2)
+    return (parts[2] if len(parts) > 2 else text).startswith(NARRATIVE_PREFIX)  # noqa: PLR2004
 
 
 def is_cron_run_key(key: str) -> bool:
@@ -153,7 +165,7 @@ def _message_lines(record: Record, message: Table, turn: _Turn) -> Iterator[Line
     role = message.get("role")
     if role == "user":
         _start_turn(message, turn)
-    if turn.hidden or (role != "user" and role != "assistant"):
+    if turn.hidden or role not in {"user", "assistant"} or not isinstance(role, str):
         return
     provenance = _provenance(message)
     if role == "user" and provenance.get("kind") == "inter_session":
@@ -199,7 +211,19 @@ def _content_text(content: Json) -> str:
 
 
 def _sanitised(text: str, role: str) -> str:
-    return SPACES.sub(" ", text).strip(" ")
+    """One line without what the host itself put in; empty when nothing else is left."""
+    if CONTEXT_START in text:
+        text = CONTEXT_BLOCK.sub("", text)
+    if role == "user":
+        text = TIME_STAMP.sub("", text, count=1) if TIME_STAMP.match(text) else text
+    text = SPACES.sub(" ", text).strip(" ")
+    return "" if _is_noise(text, role) else text
+
+
+def _is_noise(text: str, role: str) -> bool:
+    if text.lower() == SILENT_REPLY or EXEC_NOTICE.match(text):
+        return True
+    return text == HEARTBEAT_REPLY if role == "assistant" else GENERATED_LINE.match(text) is not None
 
 
 def _wrapped(text: str) -> Iterator[str]:
@@ -268,7 +292,9 @@ def _called_paths(message: Table, workspace: Path) -> Iterator[str]:
         if call.get("type") not in TOOL_CALL_TYPES or name not in WRITING_TOOLS:
             continue
         arguments = call.get("arguments")
-        table = _arguments(call.get("input") if arguments is None else arguments, name == "apply_patch")
+        table = _arguments(
+            call.get("input") if arguments is None else arguments, is_patch=name == "apply_patch"
+        )
         base = _text(table.get("cwd"))
         for path in _named_paths(table, is_patch=name == "apply_patch"):
             memory_path = _memory_path(os.path.join(workspace, base, path), workspace)
@@ -276,23 +302,21 @@ def _called_paths(message: Table, workspace: Path) -> Iterator[str]:
                 yield memory_path
 
 
-def _arguments(value: Json, is_patch: bool) -> Table:
-    """Arguments as a table; text that is no JSON object is the patch itself."""
+def _arguments(value: Json, *, is_patch: bool) -> Table:
+    """Arguments as a table; text that is no JSON is the patch itself."""
     if not isinstance(value, str):
         return as_table(value) or {}
     try:
-        table = as_table(json.loads(value))
+        return as_table(json.loads(value)) or {}
     except (ValueError, RecursionError):
-        table = None
-    return ({"patch": value} if is_patch else {}) if table is None else table
+        return {"patch": value} if is_patch else {}
 
 
 def _named_paths(table: Table, *, is_patch: bool) -> Iterator[str]:
     yield from filter(None, (_text(table.get(key)) for key in PATH_KEYS))
     if not is_patch:
         return
-    for key in ("input", "patch"):
-        yield from PATCH_PATH.findall(_text(table.get(key)))
+    yield from PATCH_PATH.findall(_text(table.get("input")) or _text(table.get("patch")))
     changes = table.get("changes")
     yield from as_table(changes) or ()
     for each in as_list(changes) or []:
@@ -306,7 +330,7 @@ def _memory_path(path: str, workspace: Path) -> str | None:
     target, root = Path(os.path.normpath(path)), Path(os.path.normpath(workspace))
     if not target.is_relative_to(root):
         return None
-    parts = target.relative_to(root).parts
+    parts = target.relative_to(root).as_posix().replace("\\", "/").split("/")
     is_memory = len(parts) > 1 and parts[0] == "memory"
     return "/".join(parts) if is_memory or (len(parts) == 1 and parts[0] in ROOT_FILES) else None
 
