@@ -103,6 +103,9 @@ class Lineage:
     origin_rows: int
     digest: bytes
 
+    def __new__(cls, entry_keys: Sequence[str]) -> Lineage:
+        """A lineage without origin rows: where there is no database, only keys found in files are known."""
+
 @final
 class IndexCounts:
     """Rows of the index that a purge removes, or removed."""

@@ -15,6 +15,7 @@ __all__ = [
     "ForgetRefused",
     "ResidueFound",
     "SelectionError",
+    "SelectorMissing",
     "StoreBusy",
     "StoreCorrupt",
     "StoreError",
@@ -28,6 +29,10 @@ class ConfigError(CenotaphError):
 
 class SelectionError(CenotaphError):
     """What the caller asked for names no agent, session or date that can be used."""
+
+
+class SelectorMissing(SelectionError):
+    """The caller selected nothing at all; nothing at all is what happens."""
 
 
 class ResidueFound(CenotaphError):

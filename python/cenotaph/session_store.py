@@ -10,10 +10,14 @@ from itertools import count
 from pathlib import Path
 from typing import TypeAlias
 
+from cenotaph import _core
+from cenotaph.archives import find_archive_files
 from cenotaph.config import AgentConfig, Config
 from cenotaph.layout import AGENT_DATABASE_NAME, agent_database, expand_home, sessions_folder
+from cenotaph.sessions import Session, Sessions, list_sessions
+from cenotaph.transcript import jsonl_events
 
-__all__ = ["Owner", "SessionStore", "session_store_of"]
+__all__ = ["Owner", "SessionStore", "archive_text", "events_of", "read_sessions", "session_store_of"]
 
 Owner: TypeAlias = Callable[[Path], str | None]
 """Agent id that owns a database file, or None when nothing says so."""
@@ -123,3 +127,38 @@ def _distinct(folders: tuple[Path, ...]) -> tuple[Path, ...]:
     for folder in folders:
         seen.setdefault(os.path.realpath(folder), folder)
     return tuple(seen.values())
+
+
+# -- reading ------------------------------------------------------------------------------------
+
+
+def read_sessions(store: _core.Store | None, location: SessionStore, agent: str) -> Sessions:
+    """All sessions of `agent`: rows of its session store and archive files beside it.
+
+    Raises `StoreError`. What cannot be read of one session is a refusal in the result.
+    """
+    shared = () if location.shared_folder is None else (location.shared_folder,)
+    files = find_archive_files(location.archive_folders, shared)
+    rows = (store.nodes(), store.windows(), store.participants(), store.archives()) if store else ((), (), (), ())
+    found = list_sessions(*rows, agent=agent, owner=location.owner, files=files.files)
+    return Sessions(found.sessions, (*found.refusals, *files.refusals))
+
+
+def archive_text(store: _core.Store | None, session: Session) -> bytes:
+    """The JSONL of an archived session, decompressed in memory; empty when there is none.
+
+    Raises `StoreCorrupt` for damaged compressed data, `OSError`.
+    """
+    if session.archive_path is not None:
+        return _core.archive_file_text(session.archive_path)
+    if store is None or session.generation is None:
+        return b""
+    return store.archive_text(session.session_id, session.generation) or b""
+
+
+def events_of(store: _core.Store | None, location: SessionStore, session: Session) -> Iterator[bytes]:
+    """The transcript of a session as JSON events in order. Raises as `archive_text` does."""
+    if session.source == "archived":
+        yield from jsonl_events(archive_text(store, session))
+    elif store is not None:
+        yield from store.transcript(session.session_id, location.archive_folders) or ()

@@ -73,7 +73,22 @@ def test_the_package_opens_no_database_from_python(path: Path) -> None:
         assert not any(name.split(".")[0] in {"sqlite3", "apsw", "pysqlite3"} for name in names)
 
 
-LAYERS = ["cli", "memory", "forget", "sessions", "place", "session_store", "config", "layout", "errors"]
+LAYERS = [
+    "cli",
+    "memory",
+    "forget",
+    "place",
+    "session_store",
+    "sessions",
+    "transcript",
+    "archives",
+    "identity",
+    "config",
+    "json5",
+    "schema",
+    "layout",
+    "errors",
+]
 
 
 @pytest.mark.parametrize("path", PACKAGE, ids=lambda path: str(path.relative_to(ROOT)))

@@ -62,7 +62,7 @@ def forget(place: Place, wish: Wish, step: Step) -> ForgetReport:
     Raises `ForgetRefused` before anything is written, `StoreBusy` when a lock is held for over 10 seconds, `StoreError`,
     `ConfigError`, `OSError`. A file that cannot be rewritten is `pending` in the report.
     """
-    with _workspace_lock(place), open_stores(place, write=True) as stores:
+    with open_stores(place, write=True) as stores, _workspace_lock(place, stores.state):
         plan = make_plan(place, stores, wish, step)
         if not plan.selection.targets:
             return report_of(place, plan, Artifacts(), _measured(_Tally(), stores))
@@ -87,30 +87,17 @@ def _measured(tally: _Tally, stores: Stores) -> Measured:
 
 
 @contextmanager
-def _workspace_lock(place: Place) -> Iterator[None]:
-    """Holds the lock that the host takes for the same workspace."""
-    state = _lock_store(place)
+def _workspace_lock(place: Place, state: _core.StateStore | None) -> Iterator[None]:
+    """Holds the lock that the host takes for the same workspace; without a state database there is no host."""
     if state is None:
         yield
         return
     owner = f"{os.getpid()}:{uuid4()}"
+    state.lock_workspace(place.workspace_key, owner, layout.clock_ms())
     try:
-        state.lock_workspace(place.workspace_key, owner, layout.clock_ms())
-        try:
-            yield
-        finally:
-            state.unlock_workspace(place.workspace_key, owner)
-            state.checkpoint(0)
+        yield
     finally:
-        state.close()
-
-
-def _lock_store(place: Place) -> _core.StateStore | None:
-    state = _core.StateStore.open(place.state_database, write=True)
-    if state is not None or not place.agent_database.exists():
-        return state
-    _core.StateStore.create_minimal(place.state_database, layout.clock_ms())
-    return _core.StateStore.open(place.state_database, write=True)
+        state.unlock_workspace(place.workspace_key, owner)
 
 
 def _refuse_early(place: Place, stores: Stores, plan: Plan) -> None:

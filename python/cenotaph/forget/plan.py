@@ -11,15 +11,18 @@ from typing import TYPE_CHECKING, TypeAlias
 from cenotaph import _core
 from cenotaph.forget.external import external_files
 from cenotaph.forget.select import Selection, select
-from cenotaph.sessions import excluded_session_ids, read_sessions, session_writes
+from cenotaph.session_store import archive_text, events_of, read_sessions
+from cenotaph.sessions import Excluded, excluded_session_ids
+from cenotaph.transcript import curated_writes
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Collection, Iterable, Sequence
 
     from cenotaph.forget.select import Selectors
     from cenotaph.forget.stores import Stores
     from cenotaph.place import Place
-    from cenotaph.sessions import AgentSessions
+    from cenotaph.sessions import Session, Sessions
+    from cenotaph.transcript import CuratedWrite
 
 Step: TypeAlias = "Callable[[str], None]"
 """Is told the name of each step as it begins."""
@@ -94,7 +97,7 @@ def make_plan(place: Place, stores: Stores, wish: Wish, step: Step, extra_keys: 
     `extra_keys` stay selected whatever the origin rows say. Raises `StoreError`, `ConfigError`, `OSError`.
     """
     step("Reading sessions")
-    known = read_sessions(place, stores.sessions)
+    known = read_sessions(stores.sessions, stores.location, place.agent)
     selection = select(wish.selectors, known)
     ids = selection.session_ids
     refs = _core.Refs(place.agent, ids, selection.whole_keys)
@@ -108,8 +111,10 @@ def make_plan(place: Place, stores: Stores, wish: Wish, step: Step, extra_keys: 
     step("Reading plugin state and index")
     entry_keys = texts.lineage.entry_keys
     state = stores.state and stores.state.plan(place.workspace_key, place.agent, refs, texts.scrubber, entry_keys)
-    index = stores.memory and _plan_index(place, stores.memory, known, selection, refs, texts, listing, corpus)
-    unread = _unread(known, listing, texts.scans, corpus, state)
+    excluded = _internal(stores, known, selection)
+    index = stores.memory and _plan_index(place, stores.memory, excluded.ids, selection, refs, texts, listing, corpus)
+    curated, unreadable = _curated_writes(place, stores, selection)
+    unread = [*known.refusals, *excluded.refusals, *unreadable, *_unread(listing, texts.scans, corpus, state)]
     return Plan(
         selection=selection,
         refs=refs,
@@ -124,7 +129,7 @@ def make_plan(place: Place, stores: Stores, wish: Wish, step: Step, extra_keys: 
         external=external,
         index=index,
         state=state,
-        curated=_curated_writes(place, stores, known, selection),
+        curated=curated,
         refusals=[*_history_refusals(listing, texts.scans), *_link_refusals(place, listing), *unread],
         unread=unread,
         hidden=bool(listing.links or listing.failures or any(scan.error for scan in texts.scans)),
@@ -133,7 +138,7 @@ def make_plan(place: Place, stores: Stores, wish: Wish, step: Step, extra_keys: 
 
 def _lineage(place: Place, stores: Stores, ids: list[str], extra_keys: Sequence[str]) -> _core.Lineage:
     if stores.memory is None:
-        return _core.Lineage.of_keys(sorted(extra_keys))
+        return _core.Lineage(sorted(extra_keys))
     return stores.memory.lineage(place.agent, ids, extra_keys)
 
 
@@ -167,7 +172,7 @@ def _read_texts(  # noqa: PLR0913 -- the parts of one plan
 def _plan_index(  # noqa: PLR0913 -- the parts of one plan
     place: Place,
     memory: _core.Store,
-    known: AgentSessions,
+    excluded: Collection[str],
     selection: Selection,
     refs: _core.Refs,
     texts: _Texts,
@@ -177,11 +182,10 @@ def _plan_index(  # noqa: PLR0913 -- the parts of one plan
     changed = [file.relative for file, scan in zip(listing.files, texts.scans, strict=True) if scan.changed]
     deleted = [place.relative(path) for path in corpus.removed_files]
     rewritten = [place.relative(path) for path in corpus.rewritten_files]
-    excluded = excluded_session_ids(known) if selection.targets else []
     return memory.plan_index(
         place.agent,
         refs,
-        _core.Refs(place.agent, excluded),
+        _core.Refs(place.agent, sorted(excluded)),
         texts.scrubber,
         [*changed, *rewritten, *deleted],
         deleted,
@@ -201,20 +205,36 @@ def _external_matches(place: Place, scrubber: _core.Scrubber, listing: _core.Mem
     ]
 
 
-def _curated_writes(
-    place: Place, stores: Stores, known: AgentSessions, selection: Selection
-) -> list[tuple[str, int]]:
+def _internal(stores: Stores, known: Sessions, selection: Selection) -> Excluded:
+    if not selection.targets:
+        return Excluded(frozenset())
+    return excluded_session_ids(known.sessions, lambda session: archive_text(stores.sessions, session))
+
+
+def _curated_writes(place: Place, stores: Stores, selection: Selection) -> tuple[list[tuple[str, int]], list[str]]:
+    """What the write observer saw, then what tool calls of the transcripts named; and transcripts that are damaged."""
     ids = {target.session_id for target in selection.targets}
-    keys = {target.session_key for target in selection.targets}
+    keys = {target.session_key for target in selection.targets if target.session_key}
     writes: dict[str, int] = {}
-    for write in stores.state.observed_writes(place.real_workspace_key) if stores.state else ():
+    for write in stores.state.observed_writes(place.real_workspace_key) if stores.state and ids else ():
         if write.session_id in ids or (write.session_id is None and write.session_key in keys):
             writes.setdefault(write.relative_path, write.observed_at)
-    chosen = [target.session for target in selection.targets if target.session]
-    for path, observed_at in session_writes(place, stores.sessions, known, chosen):
-        writes.setdefault(path, observed_at)
+    refusals: list[str] = []
+    for session in (target.session for target in selection.targets if target.session):
+        if session.source == "retained":
+            continue
+        try:
+            for write in _called_writes(place, stores, session):
+                writes.setdefault(write.relative_path, write.observed_at)
+        except (OSError, _core.StoreError) as error:
+            refusals.append(f"Cannot read the transcript of {session.session_id}: {error}")
     paths = list(writes)
-    return [(paths[index], writes[paths[index]]) for index in _core.locale_order(paths)]
+    return [(paths[index], writes[paths[index]]) for index in _core.locale_order(paths)], refusals
+
+
+def _called_writes(place: Place, stores: Stores, session: Session) -> list[CuratedWrite]:
+    at = session.transcript_updated_at or session.created_at
+    return curated_writes(events_of(stores.sessions, stores.location, session), place.workspace, at)
 
 
 def _history_refusals(listing: _core.MemoryFiles, scans: list[_core.FileScan]) -> list[str]:
@@ -233,7 +253,6 @@ def _link_refusals(place: Place, listing: _core.MemoryFiles) -> list[str]:
 
 
 def _unread(
-    known: AgentSessions,
     listing: _core.MemoryFiles,
     scans: list[_core.FileScan],
     corpus: _core.Corpus,
@@ -245,7 +264,6 @@ def _unread(
         *corpus.failures,
     )
     return [
-        *known.refusals,
         *(f"Cannot read {path}: {reason}" for path, reason in files),
         *(state.failures if state else ()),
     ]

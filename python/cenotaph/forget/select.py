@@ -11,7 +11,8 @@ from cenotaph.errors import SelectionError, SelectorMissing
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from cenotaph.sessions import AgentSessions, Identity, Session
+    from cenotaph.identity import Identity
+    from cenotaph.sessions import Session, Sessions
 
 _ISO = re.compile(
     r"(?P<year>\d{4}|[+-]\d{6})(?:-(?P<month>\d\d)(?:-(?P<day>\d\d))?)?"
@@ -93,15 +94,18 @@ def parse_date(text: str) -> int:
     return since_epoch.days * 86_400_000 + since_epoch.seconds * 1000 + since_epoch.microseconds // 1000
 
 
-def select(asked: Selectors, known: AgentSessions) -> Selection:
+def select(asked: Selectors, known: Sessions) -> Selection:
     """Resolves the selectors: live windows first, then archives by id or key, the rest as literal ids."""
     named = set(asked.sessions)
-    live = [session for session in known.live if _is_selected(session, asked, named)]
-    live_ids = {session.session_id for session in known.live}
+    windows = [session for session in known.sessions if session.source != "archived"]
+    live_ids = {session.session_id for session in windows}
+    live = [session for session in windows if _is_selected(session, asked, named)]
     archived = [
         session
-        for session in known.archived
-        if session.session_id not in live_ids and (session.session_id in named or session.session_key in named)
+        for session in known.sessions
+        if session.source == "archived"
+        and session.session_id not in live_ids
+        and (session.session_id in named or session.session_key in named)
     ]
     resolved = {name for session in (*live, *archived) for name in (session.session_id, session.session_key)}
     found = [Target(session.session_id, session.session_key, "live", session) for session in _since(live, asked)]
@@ -132,8 +136,8 @@ def _identities(asked: Selectors, targets: tuple[Target, ...]) -> tuple[tuple[st
     )
 
 
-def _whole_keys(targets: tuple[Target, ...], known: AgentSessions) -> tuple[str, ...]:
+def _whole_keys(targets: tuple[Target, ...], known: Sessions) -> tuple[str, ...]:
     chosen = {target.session_id for target in targets}
     keys = {target.session_key or target.session_id for target in targets}
-    partly = {s.session_key for s in (*known.live, *known.archived) if s.session_id not in chosen}
+    partly = {session.session_key for session in known.sessions if session.session_id not in chosen}
     return tuple(sorted(keys - partly))

@@ -6,12 +6,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from cenotaph import _core
+from cenotaph import _core, layout
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from cenotaph.place import Place
+    from cenotaph.session_store import SessionStore
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +22,8 @@ class Stores:
     memory: _core.Store | None
     sessions: _core.Store | None
     state: _core.StateStore | None
+    location: SessionStore
+    """Where `sessions` is, and the archive files beside it."""
 
     def unchanged(self) -> bool:
         """Whether the databases that were opened without a lock are still the ones that were read."""
@@ -33,7 +36,7 @@ class Stores:
 
 @contextmanager
 def open_stores(place: Place, *, write: bool) -> Iterator[Stores]:
-    """Opens what there is, and closes it.
+    """Opens what there is, and closes it. A writer that finds no state database makes one, to hold the workspace lock.
 
     Raises `StoreBusy`, `StoreCorrupt`, `StoreTooNew`, `OSError`.
     """
@@ -41,6 +44,8 @@ def open_stores(place: Place, *, write: bool) -> Iterator[Stores]:
     try:
         memory = _core.Store.open_agent(place.agent_database, place.agent, write=write)
         opened += [memory] if memory else []
+        if write and memory and not place.state_database.exists():
+            _core.StateStore.create_minimal(place.state_database, layout.clock_ms())
         state = _core.StateStore.open(place.state_database, write=write)
         opened += [state] if state else []
         sessions = memory
@@ -48,7 +53,7 @@ def open_stores(place: Place, *, write: bool) -> Iterator[Stores]:
         if location.database != place.agent_database:
             sessions = _core.Store.open_sessions(location.database)
             opened += [sessions] if sessions else []
-        yield Stores(memory, sessions, state)
+        yield Stores(memory, sessions, state, location)
     finally:
         for store in reversed(opened):
             store.close()

@@ -86,7 +86,7 @@ def _planned(plan: Plan) -> Artifacts:
 
 def _participants(selection: Selection) -> list[ParticipantMatch]:
     return [
-        ParticipantMatch(actor_id=actor, identities=[identity.to_wire() for identity in identities])
+        ParticipantMatch(actor_id=actor, identities=[identity.as_reported() for identity in identities])
         for actor, identities in selection.identities
     ]
 

@@ -14,6 +14,11 @@ pub fn ask(stop: bool) {
     ASKED.store(stop, Ordering::Relaxed);
 }
 
+/// The flag itself, for a loop that takes one.
+pub fn flag() -> &'static AtomicBool {
+    &ASKED
+}
+
 /// Whether a stop was asked for.
 pub fn asked() -> bool {
     ASKED.load(Ordering::Relaxed)

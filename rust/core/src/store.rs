@@ -15,6 +15,7 @@ pub mod observed;
 pub mod origins;
 pub mod plugin_state;
 mod query;
+pub mod registry;
 mod scan;
 mod schema;
 pub mod sessions;

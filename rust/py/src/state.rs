@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use cenotaph_core::interrupt;
 use cenotaph_core::store::{self, StateAsk};
 use pyo3::prelude::*;
 
@@ -145,7 +146,8 @@ impl StateStore {
         interruptible(py, || {
             self.handle.with(|open| {
                 let start = store::lock::own_start();
-                open.lock_workspace(workspace_key, owner, start, now_ms, wait_ms)
+                let stop = interrupt::flag();
+                open.lock_workspace(workspace_key, owner, start, now_ms, wait_ms, stop)
             })
         })
     }

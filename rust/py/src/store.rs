@@ -109,8 +109,16 @@ pub struct Lineage {
     digest: Vec<u8>,
 }
 
-#[pyclass(frozen, get_all, module = "cenotaph._core", from_py_object)]
-#[derive(Clone)]
+#[pymethods]
+impl Lineage {
+    #[new]
+    fn new(entry_keys: Vec<String>) -> Self {
+        let known_keys = entry_keys.clone();
+        Self { entry_keys, mixed: Vec::new(), known_keys, origin_rows: 0, digest: vec![0; 32] }
+    }
+}
+
+#[pyclass(frozen, get_all, module = "cenotaph._core")]
 pub struct IndexCounts {
     chunks: u64,
     sources: u64,
