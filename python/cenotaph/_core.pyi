@@ -286,7 +286,6 @@ class Store:
         """Writes the tombstones in one transaction, after checking the lineage again: number of new rows."""
     def plan_index(
         self,
-        agent: str,
         refs: Refs,
         excluded: Refs,
         scrubber: Scrubber,
@@ -314,7 +313,7 @@ class StateStore:
     @staticmethod
     def open(path: Path, *, write: bool, busy_ms: int = 10_000) -> StateStore | None: ...
     @staticmethod
-    def create_minimal(path: Path, now_ms: int) -> None:
+    def create_minimal(path: Path) -> None:
         """Makes the smallest state database that a host accepts."""
     def agent_databases(self) -> list[tuple[str, str]]:
         """The registry: agent id and database path (relative to the state directory, or absolute)."""

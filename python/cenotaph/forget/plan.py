@@ -183,7 +183,6 @@ def _plan_index(  # noqa: PLR0913 -- the parts of one plan
     deleted = [place.relative(path) for path in corpus.removed_files]
     rewritten = [place.relative(path) for path in corpus.rewritten_files]
     return memory.plan_index(
-        place.agent,
         refs,
         _core.Refs(place.agent, sorted(excluded)),
         texts.scrubber,

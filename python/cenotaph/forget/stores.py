@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from cenotaph import _core, layout
+from cenotaph import _core
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -45,7 +45,7 @@ def open_stores(place: Place, *, write: bool) -> Iterator[Stores]:
         memory = _core.Store.open_agent(place.agent_database, place.agent, write=write)
         opened += [memory] if memory else []
         if write and memory and not place.state_database.exists():
-            _core.StateStore.create_minimal(place.state_database, layout.clock_ms())
+            _core.StateStore.create_minimal(place.state_database)
         state = _core.StateStore.open(place.state_database, write=write)
         opened += [state] if state else []
         sessions = memory

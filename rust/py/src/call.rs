@@ -1,6 +1,6 @@
 //! How a call leaves Python: without the GIL, and so that Ctrl-C ends it.
 
-use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::sync::{Condvar, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
@@ -25,15 +25,14 @@ pub fn interruptible<T: Send>(
     work: impl FnOnce() -> Result<T> + Send,
 ) -> PyResult<T> {
     interrupt::ask(false);
+    let ended = Ended::default();
     thread::scope(|scope| {
-        let (done, waiting) = channel();
-        let worker = scope.spawn(move || {
-            let outcome = work();
-            drop(done.send(()));
-            outcome
+        let worker = scope.spawn(|| {
+            let _signal = ended.on_drop();
+            work()
         });
         let mut stopped = None;
-        while py.detach(|| waiting.recv_timeout(LOOK)) == Err(RecvTimeoutError::Timeout) {
+        while !py.detach(|| ended.wait(LOOK)) {
             if stopped.is_none()
                 && let Err(signal) = py.check_signals()
             {
@@ -51,4 +50,32 @@ pub fn interruptible<T: Send>(
         }
         outcome.map_err(|error| raise(&error))
     })
+}
+
+/// Tells the waiting thread that the worker is done, panic or not.
+#[derive(Default)]
+struct Ended {
+    flag: Mutex<bool>,
+    changed: Condvar,
+}
+
+struct OnDrop<'a>(&'a Ended);
+
+impl Ended {
+    fn on_drop(&self) -> OnDrop<'_> {
+        OnDrop(self)
+    }
+
+    fn wait(&self, limit: Duration) -> bool {
+        let flag = self.flag.lock().unwrap_or_else(PoisonError::into_inner);
+        let waited = self.changed.wait_timeout_while(flag, limit, |ended| !*ended);
+        *waited.unwrap_or_else(PoisonError::into_inner).0
+    }
+}
+
+impl Drop for OnDrop<'_> {
+    fn drop(&mut self) {
+        *self.0.flag.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        self.0.changed.notify_all();
+    }
 }

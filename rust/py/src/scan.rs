@@ -293,7 +293,7 @@ fn sync_folders(py: Python<'_>, files: Vec<PathBuf>) -> PyResult<()> {
     detached(py, move || replace::sync_folders(&folders))
 }
 
-type StampTuple = (u64, u64, u64, i64, i64);
+type StampTuple = (u64, u64, u64, i128, i128);
 
 #[pyfunction]
 fn file_stamps(py: Python<'_>, files: Vec<MemoryFile>) -> Vec<Option<StampTuple>> {

@@ -78,8 +78,8 @@ impl StateStore {
     }
 
     #[staticmethod]
-    fn create_minimal(py: Python<'_>, path: PathBuf, now_ms: i64) -> PyResult<()> {
-        detached(py, || store::Store::create_state_minimal(&path, now_ms))
+    fn create_minimal(py: Python<'_>, path: PathBuf) -> PyResult<()> {
+        detached(py, || store::Store::create_state_minimal(&path))
     }
 
     fn agent_databases(&self, py: Python<'_>) -> PyResult<Vec<(String, String)>> {

@@ -329,7 +329,6 @@ impl Store {
     fn plan_index(
         &self,
         py: Python<'_>,
-        agent: &str,
         refs: &Refs,
         excluded: &Refs,
         scrubber: &Scrubber,
@@ -343,7 +342,6 @@ impl Store {
         let inner = interruptible(py, || {
             self.handle.with(|open| {
                 open.plan_index(&IndexAsk {
-                    agent,
                     refs_named: &|path| refs.named_in(path),
                     excluded_named: &|path| excluded.named_in(path),
                     changed_paths: &changed_paths.into_iter().collect(),
