@@ -2,7 +2,10 @@
 //!
 //! `scan [--json] [--megabytes N]`. One thread, best of five runs. `newlines` (memchr) is the floor;
 //! ratios between rows mean something, absolute numbers only do on one machine.
-#![allow(clippy::print_stdout, reason = "printing rows is what this program is for")]
+#![allow(
+    clippy::print_stdout,
+    reason = "printing rows is what this program is for"
+)]
 
 use std::time::Instant;
 
@@ -43,7 +46,9 @@ impl Dice {
 
 /// Words of two to four syllables; the text is as repetitive as speech, which is what filters suffer from.
 fn vocabulary(dice: &mut Dice) -> Vec<String> {
-    let onsets = ["b", "d", "f", "g", "k", "l", "m", "n", "p", "r", "s", "t", "st", "tr", "v", "w", ""];
+    let onsets = [
+        "b", "d", "f", "g", "k", "l", "m", "n", "p", "r", "s", "t", "st", "tr", "v", "w", "",
+    ];
     let vowels = ["a", "e", "i", "o", "u", "ea", "ai", "ou"];
     let codas = ["", "", "n", "r", "s", "t", "l", "ck", "ng"];
     let words = (0..20_000).map(|index| {
@@ -93,7 +98,9 @@ fn snippets(dice: &mut Dice, words: &[String], text: &[u8], count: usize) -> Vec
         }
         let label = ["User: ", "Assistant: "][dice.roll(2)];
         let length = 18 + dice.roll(96);
-        [label, &sentence(dice, words, length)].concat().into_bytes()
+        [label, &sentence(dice, words, length)]
+            .concat()
+            .into_bytes()
     });
     made.collect()
 }
@@ -168,7 +175,11 @@ fn rows(text: &[u8], stored: &[Vec<u8>]) -> Vec<Row> {
         all_forms.matching_lines(block, &mut found);
         found.len()
     }));
-    let builder = || AhoCorasick::builder().match_kind(MatchKind::LeftmostFirst).build(stored);
+    let builder = || {
+        AhoCorasick::builder()
+            .match_kind(MatchKind::LeftmostFirst)
+            .build(stored)
+    };
     if let (Ok(automaton), seconds) = timed(builder) {
         let part = if needles > 10 { slow } else { text };
         let lines = |block: &[u8]| automaton_lines(&automaton, block);
@@ -180,7 +191,10 @@ fn rows(text: &[u8], stored: &[Vec<u8>]) -> Vec<Row> {
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let json = arguments.iter().any(|argument| argument == "--json");
-    let given = arguments.iter().skip_while(|argument| *argument != "--megabytes").nth(1);
+    let given = arguments
+        .iter()
+        .skip_while(|argument| *argument != "--megabytes")
+        .nth(1);
     let megabytes: usize = given.and_then(|number| number.parse().ok()).unwrap_or(64);
     let mut dice = Dice(20_261_130);
     let words = vocabulary(&mut dice);

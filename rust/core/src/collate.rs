@@ -24,7 +24,10 @@ mod tests {
 
     fn sorted(texts: &[&str]) -> Vec<String> {
         let owned: Vec<String> = texts.iter().map(ToString::to_string).collect();
-        locale_order(&owned).into_iter().map(|i| owned[i].clone()).collect()
+        locale_order(&owned)
+            .into_iter()
+            .map(|i| owned[i].clone())
+            .collect()
     }
 
     #[test]

@@ -26,5 +26,9 @@ pub fn asked() -> bool {
 
 /// `Err(Interrupted)` when a stop was asked for.
 pub fn check() -> Result<()> {
-    if asked() { Err(Error::Interrupted) } else { Ok(()) }
+    if asked() {
+        Err(Error::Interrupted)
+    } else {
+        Ok(())
+    }
 }

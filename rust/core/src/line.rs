@@ -5,6 +5,8 @@
 
 use std::io::{self, ErrorKind, Read};
 
+use crate::interrupt;
+
 use memchr::{memchr, memrchr};
 
 /// Bytes that a reader holds at once, unless a single line is longer.
@@ -52,6 +54,9 @@ impl<R: Read> LineReader<R> {
     /// An error of the reader is returned as it is, but for `Interrupted`, which is tried again.
     /// After an error the same call may be repeated; no byte read so far is lost.
     pub fn next_block(&mut self) -> io::Result<Option<&[u8]>> {
+        if interrupt::asked() {
+            return Err(io::Error::other("interrupted"));
+        }
         self.reclaim();
         while !self.ended {
             self.make_room();

@@ -11,7 +11,10 @@ use proptest::sample::{Index, select};
 /// Lengths around every threshold: gram, minimum in bytes, longest stride, V4.
 const LENGTHS: [usize; 15] = [1, 7, 8, 9, 11, 12, 13, 14, 15, 16, 23, 24, 25, 40, 70];
 
-fn from(alphabet: &'static [u8], length: impl Strategy<Value = usize>) -> impl Strategy<Value = Vec<u8>> {
+fn from(
+    alphabet: &'static [u8],
+    length: impl Strategy<Value = usize>,
+) -> impl Strategy<Value = Vec<u8>> {
     length.prop_flat_map(move |length| prop::collection::vec(select(alphabet), length))
 }
 
@@ -20,10 +23,18 @@ fn threshold() -> impl Strategy<Value = usize> {
 }
 
 /// Patterns and a block of lines in which they occur: planted whole, cut short, or one byte off.
-fn case(alphabet: &'static [u8], shortest: usize) -> impl Strategy<Value = (Vec<Vec<u8>>, Vec<u8>)> {
+fn case(
+    alphabet: &'static [u8],
+    shortest: usize,
+) -> impl Strategy<Value = (Vec<Vec<u8>>, Vec<u8>)> {
     let length = threshold().prop_map(move |length| length.max(shortest));
     let patterns = prop::collection::vec(from(alphabet, length), 1..12);
-    let piece = (any::<Index>(), 0_usize..6, from(alphabet, 0_usize..30), any::<bool>());
+    let piece = (
+        any::<Index>(),
+        0_usize..6,
+        from(alphabet, 0_usize..30),
+        any::<bool>(),
+    );
     let pieces = prop::collection::vec(piece, 0..20);
     (patterns, pieces).prop_map(move |(mut patterns, pieces)| {
         overlap(&mut patterns, shortest);
@@ -52,7 +63,11 @@ fn overlap(patterns: &mut Vec<Vec<u8>>, shortest: usize) {
     patterns.push(first.clone());
     let tail = first[first.len() / 2..].to_vec();
     let joined = [tail.clone(), patterns[patterns.len() / 2].clone()].concat();
-    patterns.extend([tail, joined].into_iter().filter(|new| new.len() >= shortest));
+    patterns.extend(
+        [tail, joined]
+            .into_iter()
+            .filter(|new| new.len() >= shortest),
+    );
 }
 
 fn automaton_lines(patterns: &[Vec<u8>], block: &[u8]) -> Vec<usize> {
@@ -133,8 +148,23 @@ proptest! {
 /// Labels, blanks, escapes and marks, so that every form of V3 occurs.
 fn spoken() -> impl Strategy<Value = String> {
     let piece = select(vec![
-        "User: ", "Assistant: ", "user: ", "thanks", " ", " ", "kiln", "a*b", "[x]", "é", "ü", "日", "—", "\\", "ok",
-        "Å", "😀",
+        "User: ",
+        "Assistant: ",
+        "user: ",
+        "thanks",
+        " ",
+        " ",
+        "kiln",
+        "a*b",
+        "[x]",
+        "é",
+        "ü",
+        "日",
+        "—",
+        "\\",
+        "ok",
+        "Å",
+        "😀",
     ]);
     prop::collection::vec(piece, 1..12).prop_map(|pieces| pieces.concat())
 }
@@ -172,7 +202,9 @@ fn conversation() -> impl Strategy<Value = (Vec<Vec<u8>>, Vec<bool>, Vec<u8>)> {
             let quote = respelled(trimmed(text), how);
             block += &[opening, &filler, &quote, ending].concat();
         }
-        let texts = snippets.iter().map(|(text, _)| trimmed(text).as_bytes().to_vec());
+        let texts = snippets
+            .iter()
+            .map(|(text, _)| trimmed(text).as_bytes().to_vec());
         let shared = snippets.iter().map(|(_, shared)| *shared).collect();
         (texts.collect(), shared, block.into_bytes())
     })
@@ -212,7 +244,9 @@ impl Dice {
     }
 
     fn text(&mut self, alphabet: &[u8], length: usize) -> Vec<u8> {
-        (0..length).map(|_| alphabet[self.roll(alphabet.len())]).collect()
+        (0..length)
+            .map(|_| alphabet[self.roll(alphabet.len())])
+            .collect()
     }
 }
 
@@ -237,7 +271,11 @@ fn sets_of_one_to_ten_thousand() {
                 block.push(b'\n');
             }
             let lines = gram_lines(&Gram::build(&patterns), &block);
-            assert_eq!(lines, automaton_lines(&patterns, &block), "{size} from {shortest}");
+            assert_eq!(
+                lines,
+                automaton_lines(&patterns, &block),
+                "{size} from {shortest}"
+            );
             assert!(lines.len() >= 134, "every third line has a quotation");
         }
     }
@@ -247,12 +285,19 @@ fn sets_of_one_to_ten_thousand() {
 fn an_occurrence_at_every_place_of_a_block() {
     let pattern = b"User: the kiln is hot".to_vec();
     for shorter in 8..=pattern.len() {
-        let patterns = [pattern.clone(), b"never seen here, at all"[..shorter].to_vec()];
+        let patterns = [
+            pattern.clone(),
+            b"never seen here, at all"[..shorter].to_vec(),
+        ];
         let gram = Gram::build(&patterns);
         for start in 0..100 {
             for after in [0, 1, 7, 8, 40] {
                 let block = [vec![b'-'; start], pattern.clone(), vec![b'-'; after]].concat();
-                assert_eq!(gram.first_in(&block), Some((start, 0)), "{shorter} {start} {after}");
+                assert_eq!(
+                    gram.first_in(&block),
+                    Some((start, 0)),
+                    "{shorter} {start} {after}"
+                );
                 assert_eq!(gram_lines(&gram, &block), [0]);
                 let cut = &block[..start + pattern.len() - 1];
                 assert_eq!(gram.first_in(cut), None);
@@ -266,9 +311,21 @@ fn an_occurrence_at_every_place_of_a_block() {
 #[test]
 fn patterns_that_share_all_their_grams() {
     let mut dice = Dice(7);
-    let one_letter: Vec<Vec<u8>> = (0..3_000).map(|i| [&vec![b'a'; 12 + i][..], b"b"].concat()).collect();
+    let one_letter: Vec<Vec<u8>> = (0..3_000)
+        .map(|i| [&vec![b'a'; 12 + i][..], b"b"].concat())
+        .collect();
     let periods: Vec<Vec<u8>> = (0..20_000)
-        .map(|_| (0..12).flat_map(|_| if dice.roll(2) == 0 { *b"abababab" } else { *b"babababa" }).collect())
+        .map(|_| {
+            (0..12)
+                .flat_map(|_| {
+                    if dice.roll(2) == 0 {
+                        *b"abababab"
+                    } else {
+                        *b"babababa"
+                    }
+                })
+                .collect()
+        })
         .collect();
     for patterns in [one_letter, periods] {
         let mut block = Vec::new();
@@ -424,7 +481,14 @@ fn v3_a_snippet_that_looks_escaped() {
 
 #[test]
 fn v4_thresholds_are_utf16_units_of_the_stored_text() {
-    for (units, stored_form, other_forms) in [(11, false, false), (12, true, false), (13, true, false), (23, true, false), (24, true, true), (25, true, true)] {
+    for (units, stored_form, other_forms) in [
+        (11, false, false),
+        (12, true, false),
+        (13, true, false),
+        (23, true, false),
+        (24, true, true),
+        (25, true, true),
+    ] {
         let words: String = "abcdefghi jklmnopqrstuvw".chars().take(units - 6).collect();
         let words = words.trim_end().to_owned() + if words.ends_with(' ') { "x" } else { "" };
         let stored = format!("User: {words}");
@@ -460,10 +524,14 @@ fn v20_only_shared_looks_at_every_snippet_in_every_form() {
         "Assistant: please remember to water the plants",
         "the plants are on the balcony",
     ];
-    let build = |shared: [bool; 3]| Snippets::build(&stored.map(|text| text.as_bytes().to_vec()), &shared);
+    let build =
+        |shared: [bool; 3]| Snippets::build(&stored.map(|text| text.as_bytes().to_vec()), &shared);
     let line = b"- please  remember to water the plants\n";
     assert!(build([true, true, false]).only_shared(line));
-    assert!(!build([true, false, true]).only_shared(line), "both have this form");
+    assert!(
+        !build([true, false, true]).only_shared(line),
+        "both have this form"
+    );
     assert!(!build([false, false, false]).only_shared(line));
     assert!(build([true, true, true]).only_shared(line));
     let both = b"please remember to water the plants; the plants are on the balcony";
@@ -496,7 +564,11 @@ fn block_and_line_agree_at_every_offset_of_a_spelling() {
     let snippets = one("User: the kiln is hot today, they say");
     let plain = b"nothing to see in this line of notes\n";
     for padding in 0..140 {
-        let line = [&vec![b'.'; padding][..], b" the kiln is hot  today, they say\r\n"].concat();
+        let line = [
+            &vec![b'.'; padding][..],
+            b" the kiln is hot  today, they say\r\n",
+        ]
+        .concat();
         let block = [&plain[..], &line, plain, &line].concat();
         let mut found = Vec::new();
         snippets.matching_lines(&block, &mut found);

@@ -68,7 +68,9 @@ impl Ended {
 
     fn wait(&self, limit: Duration) -> bool {
         let flag = self.flag.lock().unwrap_or_else(PoisonError::into_inner);
-        let waited = self.changed.wait_timeout_while(flag, limit, |ended| !*ended);
+        let waited = self
+            .changed
+            .wait_timeout_while(flag, limit, |ended| !*ended);
         *waited.unwrap_or_else(PoisonError::into_inner).0
     }
 }

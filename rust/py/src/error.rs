@@ -11,7 +11,12 @@ create_exception!(
     PyException,
     "Base of every error that this package raises on its own account."
 );
-create_exception!(cenotaph._core, StoreError, CenotaphError, "A database cannot be used.");
+create_exception!(
+    cenotaph._core,
+    StoreError,
+    CenotaphError,
+    "A database cannot be used."
+);
 create_exception!(
     cenotaph._core,
     StoreBusy,
@@ -62,7 +67,11 @@ pub fn raise(error: &Error) -> PyErr {
         Error::Io { path, source } => {
             let number = source.raw_os_error();
             let message = source.to_string();
-            let plain = message.split(" (os error").next().unwrap_or(&message).to_owned();
+            let plain = message
+                .split(" (os error")
+                .next()
+                .unwrap_or(&message)
+                .to_owned();
             PyOSError::new_err((number, plain, path.clone().into_os_string()))
         }
         Error::Busy { .. } => StoreBusy::new_err(text),

@@ -33,7 +33,10 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
 type Failure = (PathBuf, String);
 
 fn failures(found: Vec<(PathBuf, std::io::Error)>) -> Vec<Failure> {
-    found.into_iter().map(|(path, error)| (path, error.to_string())).collect()
+    found
+        .into_iter()
+        .map(|(path, error)| (path, error.to_string()))
+        .collect()
 }
 
 #[pyclass(frozen, module = "cenotaph._core")]
@@ -116,13 +119,19 @@ impl MemoryFile {
 
 impl From<walk::MemoryFile> for MemoryFile {
     fn from(file: walk::MemoryFile) -> Self {
-        Self { relative: file.relative, path: file.path }
+        Self {
+            relative: file.relative,
+            path: file.path,
+        }
     }
 }
 
 impl From<MemoryFile> for walk::MemoryFile {
     fn from(file: MemoryFile) -> Self {
-        Self { relative: file.relative, path: file.path }
+        Self {
+            relative: file.relative,
+            path: file.path,
+        }
     }
 }
 
@@ -177,7 +186,10 @@ impl From<Scrub> for FileScan {
 impl From<std::io::Error> for FileScan {
     fn from(error: std::io::Error) -> Self {
         let nothing = Self::from(Scrub::default());
-        Self { error: Some(error.to_string()), ..nothing }
+        Self {
+            error: Some(error.to_string()),
+            ..nothing
+        }
     }
 }
 
@@ -203,7 +215,11 @@ impl Scrubber {
             known_keys,
             Arc::clone(&snippets),
         ));
-        Self { inner, refs, snippets }
+        Self {
+            inner,
+            refs,
+            snippets,
+        }
     }
 }
 
@@ -217,8 +233,13 @@ fn compile(
     if !keep_shared {
         return Snippets::build(&scan.snippets, &shared);
     }
-    let own: Vec<Vec<u8>> =
-        scan.snippets.iter().zip(&shared).filter(|(_, shared)| !**shared).map(|(s, _)| s.clone()).collect();
+    let own: Vec<Vec<u8>> = scan
+        .snippets
+        .iter()
+        .zip(&shared)
+        .filter(|(_, shared)| !**shared)
+        .map(|(s, _)| s.clone())
+        .collect();
     shared.clear();
     shared.resize(own.len(), false);
     Snippets::build(&own, &shared)
@@ -244,12 +265,22 @@ impl Scrubber {
                 Some(scan) => compile(scan, &refs, &corpus_files, keep_shared),
                 None => Snippets::build(&[], &[]),
             };
-            Ok(Self::build(refs, Arc::new(snippets), entry_keys, known_keys))
+            Ok(Self::build(
+                refs,
+                Arc::new(snippets),
+                entry_keys,
+                known_keys,
+            ))
         })
     }
 
     fn with_keys(&self, entry_keys: Vec<String>, known_keys: Vec<String>) -> Self {
-        Self::build(Arc::clone(&self.refs), Arc::clone(&self.snippets), entry_keys, known_keys)
+        Self::build(
+            Arc::clone(&self.refs),
+            Arc::clone(&self.snippets),
+            entry_keys,
+            known_keys,
+        )
     }
 
     #[pyo3(signature = (files, threads = 0))]
@@ -262,14 +293,18 @@ impl Scrubber {
         let files: Vec<walk::MemoryFile> = files.into_iter().map(Into::into).collect();
         let found = interruptible(py, || Ok(scrub::scan_files(&files, &self.inner, threads)))?;
         let scans = found.into_iter();
-        Ok(scans.map(|(scan, _)| scan.map_or_else(FileScan::from, FileScan::from)).collect())
+        Ok(scans
+            .map(|(scan, _)| scan.map_or_else(FileScan::from, FileScan::from))
+            .collect())
     }
 
     fn rewrite_file(&self, py: Python<'_>, file: MemoryFile) -> PyResult<FileScan> {
         let inner = Arc::clone(&self.inner);
         let found = interruptible(py, move || {
             replace::remove_ranges(&file.path, |source| {
-                inner.scan(source).map(|scrub| (scrub.removed.clone(), scrub))
+                inner
+                    .scan(source)
+                    .map(|scrub| (scrub.removed.clone(), scrub))
             })
         })?;
         Ok(FileScan::from(found.unwrap_or_default()))
@@ -288,8 +323,10 @@ fn remove_corpus_lines(py: Python<'_>, path: PathBuf, refs: &Refs) -> PyResult<(
 
 #[pyfunction]
 fn sync_folders(py: Python<'_>, files: Vec<PathBuf>) -> PyResult<()> {
-    let folders: BTreeSet<PathBuf> =
-        files.iter().filter_map(|file| file.parent().map(PathBuf::from)).collect();
+    let folders: BTreeSet<PathBuf> = files
+        .iter()
+        .filter_map(|file| file.parent().map(PathBuf::from))
+        .collect();
     detached(py, move || replace::sync_folders(&folders))
 }
 
@@ -299,14 +336,18 @@ type StampTuple = (u64, u64, u64, i128, i128);
 fn file_stamps(py: Python<'_>, files: Vec<MemoryFile>) -> Vec<Option<StampTuple>> {
     py.detach(|| {
         let stamps = files.iter().map(|file| replace::stamp(&file.path).ok());
-        stamps.map(|stamp| stamp.map(|s| (s.dev, s.ino, s.size, s.mtime_ns, s.ctime_ns))).collect()
+        stamps
+            .map(|stamp| stamp.map(|s| (s.dev, s.ino, s.size, s.mtime_ns, s.ctime_ns)))
+            .collect()
     })
 }
 
 #[pyfunction]
 fn remove_leftovers(py: Python<'_>, files: Vec<PathBuf>) -> Vec<Failure> {
     py.detach(|| {
-        let gone = files.into_iter().map(|file| (std::fs::remove_file(&file), file));
+        let gone = files
+            .into_iter()
+            .map(|file| (std::fs::remove_file(&file), file));
         gone.filter_map(|(outcome, file)| match outcome {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
                 Some((file, error.to_string()))

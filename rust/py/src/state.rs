@@ -73,8 +73,12 @@ impl StateStore {
     #[staticmethod]
     #[pyo3(signature = (path, *, write, busy_ms = 10_000))]
     fn open(py: Python<'_>, path: PathBuf, write: bool, busy_ms: u32) -> PyResult<Option<Self>> {
-        let opened = detached(py, || store::Store::open_state(&path, access(write), busy_ms))?;
-        Ok(opened.map(|inner| Self { handle: Handle::new(inner) }))
+        let opened = detached(py, || {
+            store::Store::open_state(&path, access(write), busy_ms)
+        })?;
+        Ok(opened.map(|inner| Self {
+            handle: Handle::new(inner),
+        }))
     }
 
     #[staticmethod]
@@ -91,7 +95,10 @@ impl StateStore {
         py: Python<'_>,
         real_workspace_key: &str,
     ) -> PyResult<Vec<ObservedWrite>> {
-        let rows = detached(py, || self.handle.with(|open| open.observed_writes(real_workspace_key)))?;
+        let rows = detached(py, || {
+            self.handle
+                .with(|open| open.observed_writes(real_workspace_key))
+        })?;
         Ok(rows
             .into_iter()
             .map(|row| ObservedWrite {
@@ -129,8 +136,10 @@ impl StateStore {
     }
 
     fn apply(&self, py: Python<'_>, plan: &StatePlan, now_ms: i64) -> PyResult<StateCounts> {
-        let counts =
-            interruptible(py, || self.handle.with(|open| open.apply_state(&plan.inner, now_ms)))?;
+        let counts = interruptible(py, || {
+            self.handle
+                .with(|open| open.apply_state(&plan.inner, now_ms))
+        })?;
         Ok((&counts).into())
     }
 
@@ -153,7 +162,10 @@ impl StateStore {
     }
 
     fn unlock_workspace(&self, py: Python<'_>, workspace_key: &str, owner: &str) -> PyResult<bool> {
-        detached(py, || self.handle.with(|open| open.unlock_workspace(workspace_key, owner)))
+        detached(py, || {
+            self.handle
+                .with(|open| open.unlock_workspace(workspace_key, owner))
+        })
     }
 
     #[pyo3(signature = (deadline_ms = 5_000))]

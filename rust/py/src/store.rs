@@ -38,7 +38,9 @@ impl Handle {
         let guard = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         match guard.as_ref() {
             Some(inner) => work(inner),
-            None => Err(Error::Refused("the store is closed; open it again".to_owned())),
+            None => Err(Error::Refused(
+                "the store is closed; open it again".to_owned(),
+            )),
         }
     }
 
@@ -50,7 +52,9 @@ impl Handle {
 
 /// The digest of a lineage, as it crosses.
 fn digest_of(digest: &[u8]) -> PyResult<[u8; 32]> {
-    digest.try_into().map_err(|_| PyValueError::new_err("digest must be 32 bytes"))
+    digest
+        .try_into()
+        .map_err(|_| PyValueError::new_err("digest must be 32 bytes"))
 }
 
 pub fn access(write: bool) -> Access {
@@ -114,7 +118,13 @@ impl Lineage {
     #[new]
     fn new(entry_keys: Vec<String>) -> Self {
         let known_keys = entry_keys.clone();
-        Self { entry_keys, mixed: Vec::new(), known_keys, origin_rows: 0, digest: vec![0; 32] }
+        Self {
+            entry_keys,
+            mixed: Vec::new(),
+            known_keys,
+            origin_rows: 0,
+            digest: vec![0; 32],
+        }
     }
 }
 
@@ -168,7 +178,11 @@ impl From<store::Store> for Store {
             Kind::Native => "native",
         };
         let owner = inner.schema_agent();
-        Self { handle: Handle::new(inner), kind, owner }
+        Self {
+            handle: Handle::new(inner),
+            kind,
+            owner,
+        }
     }
 }
 
@@ -183,15 +197,18 @@ impl Store {
         write: bool,
         busy_ms: u32,
     ) -> PyResult<Option<Self>> {
-        let opened =
-            detached(py, || store::Store::open_agent(&path, agent, access(write), busy_ms))?;
+        let opened = detached(py, || {
+            store::Store::open_agent(&path, agent, access(write), busy_ms)
+        })?;
         Ok(opened.map(Into::into))
     }
 
     #[staticmethod]
     #[pyo3(signature = (path, *, busy_ms = 10_000))]
     fn open_sessions(py: Python<'_>, path: PathBuf, busy_ms: u32) -> PyResult<Option<Self>> {
-        let opened = detached(py, || store::Store::open_sessions(&path, Access::Read, busy_ms))?;
+        let opened = detached(py, || {
+            store::Store::open_sessions(&path, Access::Read, busy_ms)
+        })?;
         Ok(opened.map(Into::into))
     }
 
@@ -264,7 +281,10 @@ impl Store {
         session_id: &str,
         generation: &str,
     ) -> PyResult<Option<Vec<u8>>> {
-        detached(py, || self.handle.with(|open| open.archive_text(session_id, generation)))
+        detached(py, || {
+            self.handle
+                .with(|open| open.archive_text(session_id, generation))
+        })
     }
 
     #[pyo3(signature = (session_id, archive_folders = Vec::new()))]
@@ -274,7 +294,10 @@ impl Store {
         session_id: &str,
         archive_folders: Vec<PathBuf>,
     ) -> PyResult<Option<Vec<Vec<u8>>>> {
-        detached(py, || self.handle.with(|open| open.transcript(session_id, &archive_folders)))
+        detached(py, || {
+            self.handle
+                .with(|open| open.transcript(session_id, &archive_folders))
+        })
     }
 
     #[pyo3(signature = (agent, session_ids, extra_keys = Vec::new()))]
@@ -286,7 +309,8 @@ impl Store {
         extra_keys: Vec<String>,
     ) -> PyResult<Lineage> {
         let found = interruptible(py, || {
-            self.handle.with(|open| open.lineage(agent, &session_ids, &extra_keys))
+            self.handle
+                .with(|open| open.lineage(agent, &session_ids, &extra_keys))
         })?;
         Ok(Lineage {
             entry_keys: found.entry_keys,
@@ -303,7 +327,10 @@ impl Store {
         agent: &str,
         session_ids: Vec<String>,
     ) -> PyResult<Vec<(String, String)>> {
-        detached(py, || self.handle.with(|open| open.tombstones_of_others(agent, &session_ids)))
+        detached(py, || {
+            self.handle
+                .with(|open| open.tombstones_of_others(agent, &session_ids))
+        })
     }
 
     fn forgotten(&self, py: Python<'_>, agent: &str) -> PyResult<Vec<String>> {
@@ -321,11 +348,15 @@ impl Store {
     ) -> PyResult<u64> {
         let digest = digest_of(digest)?;
         interruptible(py, || {
-            self.handle.with(|open| open.bury(agent, &session_ids, now_ms, digest, &extra_keys))
+            self.handle
+                .with(|open| open.bury(agent, &session_ids, now_ms, digest, &extra_keys))
         })
     }
 
-    #[expect(clippy::too_many_arguments, reason = "one coarse call instead of a builder")]
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "one coarse call instead of a builder"
+    )]
     fn plan_index(
         &self,
         py: Python<'_>,
@@ -379,7 +410,10 @@ impl Store {
         agent: &str,
         entry_keys: Vec<String>,
     ) -> PyResult<u64> {
-        interruptible(py, || self.handle.with(|open| open.delete_origins(agent, &entry_keys)))
+        interruptible(py, || {
+            self.handle
+                .with(|open| open.delete_origins(agent, &entry_keys))
+        })
     }
 
     #[pyo3(signature = (deadline_ms = 5_000))]
@@ -403,5 +437,7 @@ fn archive_file_text(py: Python<'_>, path: PathBuf) -> PyResult<Vec<u8>> {
 
 #[pyfunction]
 fn create_native(py: Python<'_>, state_dir: PathBuf, agent: &str, now_ms: i64) -> PyResult<()> {
-    detached(py, || store::Store::create_native(&state_dir, agent, now_ms))
+    detached(py, || {
+        store::Store::create_native(&state_dir, agent, now_ms)
+    })
 }

@@ -97,7 +97,10 @@ impl Gram {
             at = sample + self.stride;
         }
         let best = best?;
-        Some((best.start, self.patterns.names[best.pattern as usize] as usize))
+        Some((
+            best.start,
+            self.patterns.names[best.pattern as usize] as usize,
+        ))
     }
 
     /// Whether any pattern stands in `haystack`.
@@ -142,7 +145,9 @@ impl Gram {
 
     /// The part of `haystack` where an occurrence that begins before `best` can lie.
     fn window<'a>(&self, haystack: &'a [u8], best: Option<Hit>) -> &'a [u8] {
-        let end = best.map_or(usize::MAX, |hit| hit.start.saturating_add(self.patterns.longest));
+        let end = best.map_or(usize::MAX, |hit| {
+            hit.start.saturating_add(self.patterns.longest)
+        });
         &haystack[..end.min(haystack.len())]
     }
 

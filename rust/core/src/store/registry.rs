@@ -11,9 +11,11 @@ impl Store {
             if !query::has_table(conn, "agent_databases")? {
                 return Ok(Vec::new());
             }
-            conn.prepare("SELECT agent_id, path FROM agent_databases ORDER BY last_seen_at DESC, agent_id")?
-                .query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?
-                .collect()
+            conn.prepare(
+                "SELECT agent_id, path FROM agent_databases ORDER BY last_seen_at DESC, agent_id",
+            )?
+            .query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?
+            .collect()
         })
     }
 }

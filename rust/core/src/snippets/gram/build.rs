@@ -29,7 +29,10 @@ pub(super) fn gram<P: AsRef<[u8]>>(given: &[P]) -> Gram {
             long.push(pattern);
         }
     }
-    let shortest = long.iter().map(|&pattern| patterns.get(pattern).len()).min();
+    let shortest = long
+        .iter()
+        .map(|&pattern| patterns.get(pattern).len())
+        .min();
     let stride = shortest.map_or(0, |length| (length - Q + 1).min(LONGEST_STRIDE));
     let (regular, crowd) = regions(&patterns, &long, stride);
     let (filter, table) = tables(&patterns, &regular, &crowd, stride);
@@ -66,7 +69,11 @@ fn distinct<P: AsRef<[u8]>>(given: &[P]) -> Patterns {
         text: Vec::with_capacity(sorted.iter().map(|(_, text, _)| text.len()).sum()),
         ends: Vec::with_capacity(sorted.len()),
         names: sorted.iter().map(|&(_, _, name)| name).collect(),
-        longest: sorted.iter().map(|(_, text, _)| text.len()).max().unwrap_or(0),
+        longest: sorted
+            .iter()
+            .map(|(_, text, _)| text.len())
+            .max()
+            .unwrap_or(0),
     };
     for (_, text, _) in sorted {
         patterns.text.extend_from_slice(text);
@@ -117,7 +124,12 @@ fn regions(patterns: &Patterns, long: &[u32], stride: usize) -> (Vec<Region>, Ve
     (regular, crowd)
 }
 
-fn tables(patterns: &Patterns, regular: &[Region], crowd: &[u32], stride: usize) -> (Filter, Table) {
+fn tables(
+    patterns: &Patterns,
+    regular: &[Region],
+    crowd: &[u32],
+    stride: usize,
+) -> (Filter, Table) {
     let mut shared: Vec<(u64, u32)> = crowd
         .iter()
         .flat_map(|&pattern| grams(patterns, (pattern, 0), stride))
@@ -183,7 +195,9 @@ impl Counts {
         scratch.clear();
         let counter = |gram| self.counters[slot(hash_at(gram, 0), self.shift)];
         scratch.extend(head(text).windows(Q).map(|gram| u32::from(counter(gram))));
-        let sums = scratch.windows(stride).map(|counts| counts.iter().sum::<u32>());
+        let sums = scratch
+            .windows(stride)
+            .map(|counts| counts.iter().sum::<u32>());
         let rarest = sums.zip(0..).min();
         rarest.map_or(0, |(_, offset)| offset)
     }

@@ -112,7 +112,11 @@ impl Entry {
             Kind::Crowd => 6,
         };
         let place = offset << 3 | kind;
-        Self { pattern, place, mark }
+        Self {
+            pattern,
+            place,
+            mark,
+        }
     }
 
     pub(super) fn pattern(self) -> u32 {
