@@ -137,8 +137,7 @@ def read_sessions(store: _core.Store | None, location: SessionStore, agent: str)
 
     Raises `StoreError`. What cannot be read of one session is a refusal in the result.
     """
-    shared = () if location.shared_folder is None else (location.shared_folder,)
-    files = find_archive_files(location.archive_folders, shared)
+    files = find_archive_files(location.archive_folders, location.shared_folders)
     rows = (store.nodes(), store.windows(), store.participants(), store.archives()) if store else ((), (), (), ())
     found = list_sessions(*rows, agent=agent, owner=location.owner, files=files.files)
     return Sessions(found.sessions, (*found.refusals, *files.refusals))

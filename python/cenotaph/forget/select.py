@@ -109,10 +109,15 @@ def select(asked: Selectors, known: Sessions) -> Selection:
     ]
     resolved = {name for session in (*live, *archived) for name in (session.session_id, session.session_key)}
     found = [Target(session.session_id, session.session_key, "live", session) for session in _since(live, asked)]
-    found += [Target(s.session_id, s.session_key, "archived", s) for s in _since(archived, asked)]
+    found += [_archived(session) for session in _since(archived, asked)]
     found += [Target(name, None, "unresolved", None) for name in asked.sessions if name not in resolved]
     targets = tuple({target.session_id: target for target in found}.values())
     return Selection(targets, _identities(asked, targets), _whole_keys(targets, known))
+
+
+def _archived(session: Session) -> Target:
+    """As the host does: an archive file without a row in the registry is read, but its id counts as unresolved."""
+    return Target(session.session_id, session.session_key, "archived" if session.generation else "unresolved", session)
 
 
 def _is_selected(session: Session, asked: Selectors, named: set[str]) -> bool:

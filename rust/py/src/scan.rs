@@ -1,7 +1,8 @@
 //! Workspace files: listing, prefix scan, scrub, replace.
 
 use std::collections::{BTreeSet, HashSet};
-use std::path::PathBuf;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use cenotaph_core::corpus::{self, CorpusScan};
@@ -30,13 +31,18 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(locale_order, module)?)
 }
 
-type Failure = (PathBuf, String);
+type Failure = (OsString, String);
 
 fn failures(found: Vec<(PathBuf, std::io::Error)>) -> Vec<Failure> {
     found
         .into_iter()
-        .map(|(path, error)| (path, error.to_string()))
+        .map(|(path, error)| (path.into_os_string(), error.to_string()))
         .collect()
+}
+
+/// Paths as Python text; `pathlib` would cost more than the scan of a small file.
+fn texts(paths: Vec<PathBuf>) -> Vec<OsString> {
+    paths.into_iter().map(PathBuf::into_os_string).collect()
 }
 
 #[pyclass(frozen, module = "cenotaph._core")]
@@ -64,9 +70,9 @@ pub struct Corpus {
     #[pyo3(get)]
     lines: u64,
     #[pyo3(get)]
-    removed_files: Vec<PathBuf>,
+    removed_files: Vec<OsString>,
     #[pyo3(get)]
-    rewritten_files: Vec<PathBuf>,
+    rewritten_files: Vec<OsString>,
     #[pyo3(get)]
     failures: Vec<Failure>,
 }
@@ -91,7 +97,9 @@ fn scan_corpus(
     let mut scan = interruptible(py, move || Ok(corpus::scan_corpus(&files, &inner, threads)))?;
     let emptied = |wanted: bool| {
         let files = scan.files.iter().filter(|file| file.emptied == wanted);
-        files.map(|file| file.path.clone()).collect()
+        files
+            .map(|file| file.path.clone().into_os_string())
+            .collect()
     };
     Ok(Corpus {
         lines: scan.files.iter().map(|file| file.lines).sum(),
@@ -106,14 +114,17 @@ fn scan_corpus(
 #[derive(Clone)]
 pub struct MemoryFile {
     relative: String,
-    path: PathBuf,
+    path: OsString,
 }
 
 #[pymethods]
 impl MemoryFile {
     #[new]
     fn new(relative: String, path: PathBuf) -> Self {
-        Self { relative, path }
+        Self {
+            relative,
+            path: path.into(),
+        }
     }
 }
 
@@ -121,7 +132,7 @@ impl From<walk::MemoryFile> for MemoryFile {
     fn from(file: walk::MemoryFile) -> Self {
         Self {
             relative: file.relative,
-            path: file.path,
+            path: file.path.into(),
         }
     }
 }
@@ -130,7 +141,7 @@ impl From<MemoryFile> for walk::MemoryFile {
     fn from(file: MemoryFile) -> Self {
         Self {
             relative: file.relative,
-            path: file.path,
+            path: file.path.into(),
         }
     }
 }
@@ -138,9 +149,9 @@ impl From<MemoryFile> for walk::MemoryFile {
 #[pyclass(frozen, get_all, module = "cenotaph._core")]
 pub struct MemoryFiles {
     files: Vec<MemoryFile>,
-    corpus: Vec<PathBuf>,
-    leftovers: Vec<PathBuf>,
-    links: Vec<PathBuf>,
+    corpus: Vec<OsString>,
+    leftovers: Vec<OsString>,
+    links: Vec<OsString>,
     failures: Vec<Failure>,
 }
 
@@ -149,9 +160,9 @@ fn memory_files(py: Python<'_>, workspace: PathBuf) -> PyResult<MemoryFiles> {
     let found = interruptible(py, move || Ok(walk::memory_files(&workspace)))?;
     Ok(MemoryFiles {
         files: found.files.into_iter().map(Into::into).collect(),
-        corpus: found.corpus,
-        leftovers: found.leftovers,
-        links: found.links,
+        corpus: texts(found.corpus),
+        leftovers: texts(found.leftovers),
+        links: texts(found.links),
         failures: failures(found.failures),
     })
 }
@@ -301,7 +312,7 @@ impl Scrubber {
     fn rewrite_file(&self, py: Python<'_>, file: MemoryFile) -> PyResult<FileScan> {
         let inner = Arc::clone(&self.inner);
         let found = interruptible(py, move || {
-            replace::remove_ranges(&file.path, |source| {
+            replace::remove_ranges(Path::new(&file.path), |source| {
                 inner
                     .scan(source)
                     .map(|scrub| (scrub.removed.clone(), scrub))
@@ -335,7 +346,9 @@ type StampTuple = (u64, u64, u64, i128, i128);
 #[pyfunction]
 fn file_stamps(py: Python<'_>, files: Vec<MemoryFile>) -> Vec<Option<StampTuple>> {
     py.detach(|| {
-        let stamps = files.iter().map(|file| replace::stamp(&file.path).ok());
+        let stamps = files
+            .iter()
+            .map(|file| replace::stamp(Path::new(&file.path)).ok());
         stamps
             .map(|stamp| stamp.map(|s| (s.dev, s.ino, s.size, s.mtime_ns, s.ctime_ns)))
             .collect()
@@ -350,7 +363,7 @@ fn remove_leftovers(py: Python<'_>, files: Vec<PathBuf>) -> Vec<Failure> {
             .map(|file| (std::fs::remove_file(&file), file));
         gone.filter_map(|(outcome, file)| match outcome {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                Some((file, error.to_string()))
+                Some((file.into_os_string(), error.to_string()))
             }
             _ => None,
         })
