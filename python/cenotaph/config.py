@@ -12,8 +12,8 @@ from cenotaph.errors import ConfigError, SelectionError
 from cenotaph.json5 import read_json5
 from cenotaph.layout import (
     IMPLICIT_AGENT,
+    absolute_path,
     canonical_agent_id,
-    expand_home,
     setting,
 )
 from cenotaph.schema import Json, as_list, as_table
@@ -181,7 +181,7 @@ class Config:
 def config_path(state_dir: Path, env: Mapping[str, str] | None = None) -> Path:
     """The configuration file: `OPENCLAW_CONFIG_PATH`, else `openclaw.json` in the state directory."""
     named = setting("OPENCLAW_CONFIG_PATH", env)
-    return Path(os.path.abspath(expand_home(named, env))) if named else state_dir / "openclaw.json"
+    return absolute_path(named, env) if named else state_dir / "openclaw.json"
 
 
 def read_config(state_dir: Path, env: Mapping[str, str] | None = None) -> Config:
@@ -220,7 +220,7 @@ def workspace_of(
     config: Config, agent: AgentConfig, state_dir: Path, env: Mapping[str, str] | None = None
 ) -> Path:
     """Absolute path of an agent's workspace; symlinks are kept."""
-    return Path(os.path.abspath(expand_home(_workspace_text(config, agent, state_dir, env), env)))
+    return absolute_path(_workspace_text(config, agent, state_dir, env), env)
 
 
 def _workspace_text(

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TypeAlias
 
 from cenotaph.schema import Json, as_table
@@ -52,14 +53,21 @@ IDENTITY_FIELDS: Mapping[str, _Fields] = {
 
 def parse_identity(namespace: bytes, actor_id: str) -> Identity | None:
     """The identity of a participant row; None when its name space is damaged or of no known type."""
-    table = _json_table(namespace)
-    kind = _text(table.get("type")) if table else None
-    fields = IDENTITY_FIELDS.get(kind) if kind else None
-    if table is None or kind is None or fields is None or set(table) != {"type", *fields}:
-        return None
+    fields = _namespace(namespace)
+    return Identity(fields, actor_id) if fields else None
+
+
+@lru_cache(maxsize=256)
+def _namespace(raw: bytes) -> tuple[tuple[str, str | None], ...]:
+    """The fields in their fixed order; empty when they are not what their type asks for."""
+    table = _json_table(raw) or {}
+    kind = _text(table.get("type")) or ""
+    fields = IDENTITY_FIELDS.get(kind)
+    if fields is None or set(table) != {"type", *fields}:
+        return ()
     if not all(is_valid(table[name]) for name, is_valid in fields.items()):
-        return None
-    return Identity((("type", kind), *((name, _text(table[name])) for name in fields)), actor_id)
+        return ()
+    return (("type", kind), *((name, _text(table[name])) for name in fields))
 
 
 def _json_table(raw: bytes) -> Mapping[str, Json] | None:

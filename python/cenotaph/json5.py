@@ -1,5 +1,6 @@
 """A JSON5 file as the host reads it: `$include` of other files, `${NAME}` from the environment."""
 
+import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -78,9 +79,11 @@ def _included_names(value: Json, path: Path) -> list[str]:
 
 
 def _included(name: str, path: Path, chain: tuple[Path, ...]) -> Json:
-    target = path.parent / name
+    target = Path(os.path.normpath(path.parent / name))
     if target in chain or len(chain) > MAX_INCLUDES:
         raise _invalid(path, f"{INCLUDE}: {name} includes itself, or the chain is too long")
+    if not Path(os.path.realpath(target)).is_relative_to(os.path.realpath(chain[0].parent)):
+        raise _invalid(path, f"{INCLUDE}: {name} lies outside of {chain[0].parent}")
     try:
         return _read(target, (*chain, target))
     except OSError as error:

@@ -12,10 +12,10 @@ from pathlib import Path
 from cenotaph.errors import ConfigError
 
 __all__ = [
+    "absolute_path",
     "agent_database",
     "canonical_agent_id",
     "clock_ms",
-    "expand_home",
     "home_dir",
     "real_workspace_key",
     "resolve_state_dir",
@@ -47,23 +47,23 @@ def home_dir(env: Mapping[str, str] | None = None) -> Path:
     return Path(moved or home or os.path.expanduser("~"))
 
 
-def expand_home(text: str, env: Mapping[str, str] | None = None) -> str:
-    """`text` with a leading `~` (alone or before a slash) replaced by the home folder."""
+def absolute_path(text: str, env: Mapping[str, str] | None = None) -> Path:
+    """`text` as an absolute path, a leading `~` (alone or before a slash) being the home folder.
+
+    Symlinks are kept, because keys of stored rows are made from paths as they were given.
+    """
     if text == "~" or text.startswith("~/"):
-        return str(home_dir(env)) + text[1:]
-    return text
+        text = str(home_dir(env)) + text[1:]
+    return Path(os.path.abspath(text))
 
 
 def resolve_state_dir(explicit: str | None = None, env: Mapping[str, str] | None = None) -> Path:
-    """The state directory, absolute: `--state-dir`, then the two variables, then `~/.cenotaph`.
-
-    Symlinks are kept, because keys of stored rows are made from the path as it was given.
-    """
+    """The state directory, absolute: `--state-dir`, then the two variables, then `~/.cenotaph`."""
     if explicit is not None and not explicit.strip():
         message = "--state-dir must not be blank"
         raise ConfigError(message)
     named = explicit or next(filter(None, (setting(name, env) for name in STATE_VARIABLES)), None)
-    return Path(os.path.abspath(expand_home(named or "~/.cenotaph", env)))
+    return absolute_path(named or "~/.cenotaph", env)
 
 
 def canonical_agent_id(text: str) -> str:
@@ -107,12 +107,13 @@ def clock_ms() -> int:
     if not re.fullmatch(r"[0-9]{1,16}", pinned):
         message = f"{CLOCK_VARIABLE} must be a number of milliseconds since the epoch"
         raise ConfigError(message)
-    _announce(pinned)
+    announce_stopped_clock(pinned)
     return int(pinned)
 
 
 @cache
-def _announce(pinned: str) -> None:
+def announce_stopped_clock(pinned: str) -> None:
+    """Say on the error output, once, that the time is not the real one."""
     sys.stderr.write(f"cenotaph: the clock is stopped at {pinned} ms ({CLOCK_VARIABLE})\n")
 
 

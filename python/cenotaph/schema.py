@@ -8,7 +8,7 @@ import math
 from collections.abc import Callable, Mapping
 from typing import TypeAlias, cast
 
-__all__ = ["AGENT", "MEMORY", "ROOT", "Check", "Json", "as_list", "as_table", "is_number"]
+__all__ = ["ROOT", "Check", "Json", "as_list", "as_table", "is_number"]
 
 Json: TypeAlias = object
 Check: TypeAlias = Callable[[Json, str, list[str]], None]
@@ -217,10 +217,11 @@ _DREAMING = _closed(
 
 _PLUGIN = _closed(memoryPolicy=_closed(excludeSessions=_EXCLUDE_SESSIONS), dreaming=_DREAMING)
 
-AGENT: Check = _open({"default": _flag, "workspace": _text, "memory": _open({"search": _SEARCH})})
-"""One entry of the agents roster."""
-
-MEMORY: Check = _open({"search": _SEARCH, "citations": _one_of("auto", "on", "off")})
+_AGENT: Mapping[str, Check] = {
+    "default": _flag,
+    "workspace": _text,
+    "memory": _open({"search": _SEARCH}),
+}
 
 ROOT: Check = _open(
     {
@@ -228,12 +229,12 @@ ROOT: Check = _open(
             {
                 "ownership": _one_of("explicit"),
                 "defaults": _open({"workspace": _text, "userTimezone": _text}),
-                "entries": _map_of(AGENT),
-                "list": _array(_table({"id": _text}, closed=False, required=("id",))),
+                "entries": _map_of(_open(_AGENT)),
+                "list": _array(_table({"id": _text, **_AGENT}, closed=False, required=("id",))),
             }
         ),
         "session": _open({"store": _text}),
-        "memory": MEMORY,
+        "memory": _open({"search": _SEARCH, "citations": _one_of("auto", "on", "off")}),
         "plugins": _open({"entries": _open({"memory-core": _open({"config": _PLUGIN})})}),
     }
 )

@@ -13,7 +13,8 @@ from typing import TypeAlias
 from cenotaph import _core
 from cenotaph.archives import find_archive_files
 from cenotaph.config import AgentConfig, Config
-from cenotaph.layout import AGENT_DATABASE_NAME, agent_database, expand_home, sessions_folder
+from cenotaph.errors import ConfigError
+from cenotaph.layout import AGENT_DATABASE_NAME, absolute_path, agent_database, sessions_folder
 from cenotaph.sessions import Session, Sessions, list_sessions
 from cenotaph.transcript import jsonl_events
 
@@ -53,6 +54,7 @@ def session_store_of(
 
     `registry_owner` looks a database up among the registered agent databases, `schema_owner` in the
     database itself; the first that answers decides to whom a store with a name of its own belongs.
+    Raises `ConfigError` when the file lies in the home of another agent.
     """
     logical = _logical_path(config, agent.id, state_dir, env)
 
@@ -60,48 +62,59 @@ def session_store_of(
         return _agent_in_path(database) or registry_owner(database) or schema_owner(database)
 
     database = _database(logical, agent.id, owner_of)
-    fallback = config.default_agent.id if config.default_agent else agent.id
-    own_folder = sessions_folder(state_dir, agent.id)
-    shared = _is_shared(config.session_store, logical, state_dir, agent.id)
-    folders = _distinct((own_folder, logical.parent, _published_to(database)))
+    home_agent = _agent_in_path(database)
+    if home_agent not in {None, agent.id}:
+        message = f'The session store {database} belongs to agent "{home_agent}", not to "{agent.id}".'
+        raise ConfigError(message)
+    is_shared = _is_shared(config.session_store, logical, state_dir, agent.id)
+    folders = _distinct((sessions_folder(state_dir, agent.id), logical.parent, _published_to(database)))
     return SessionStore(
         database=database,
-        owner=(owner_of(database) or fallback) if shared else agent.id,
+        owner=_owner(database, agent, config, owner_of) if is_shared and database == logical else agent.id,
         archive_folders=folders,
-        shared_folders=folders[1:] if shared else (),
+        shared_folders=folders[1:] if is_shared else (),
     )
+
+
+def _owner(database: Path, agent: AgentConfig, config: Config, owner_of: Owner) -> str:
+    """Who owns a file that the configuration names outright, whichever agent asks."""
+    return owner_of(database) or (config.default_agent or agent).id
 
 
 def _logical_path(config: Config, agent: str, state_dir: Path, env: Mapping[str, str] | None) -> Path:
     text = (config.session_store or "").strip()
     if not text:
         return sessions_folder(state_dir, agent) / LOGICAL_NAME
-    named = expand_home(text.replace(AGENT_PLACEHOLDER, agent), env)
-    return Path(os.path.abspath(named))
+    return absolute_path(text.replace(AGENT_PLACEHOLDER, agent), env)
 
 
 def _database(logical: Path, agent: str, owner_of: Owner) -> Path:
     if logical.suffix == DATABASE_SUFFIX:
         return logical
-    if logical.name == LOGICAL_NAME:
-        home = _agent_home(logical)
-        return home / "agent" / AGENT_DATABASE_NAME if home else logical.with_name(AGENT_DATABASE_NAME)
-    family = _family(logical, agent)
-    return next(path for path in family if owner_of(path) in (None, agent))
+    home = _agent_home(logical)
+    if home:
+        return home / "agent" / AGENT_DATABASE_NAME
+    first = AGENT_DATABASE_NAME if logical.name == LOGICAL_NAME else f"{logical.stem}{DATABASE_SUFFIX}"
+    family = _family(logical.with_name(first), agent)
+    return next(path for path in family if owner_of(path) in {None, agent})
 
 
-def _family(logical: Path, agent: str) -> Iterator[Path]:
-    """`foo.sqlite`, then the names that an agent takes when another one owns the file before."""
-    yield logical.with_name(f"{logical.stem}{DATABASE_SUFFIX}")
-    yield logical.with_name(f"{logical.stem}.{agent}{DATABASE_SUFFIX}")
+def _family(first: Path, agent: str) -> Iterator[Path]:
+    """The names that an agent tries in turn, until no other agent owns the file."""
+    yield first
+    yield first.with_name(f"{first.stem}.{agent}{DATABASE_SUFFIX}")
     for number in count(2):
-        yield logical.with_name(f"{logical.stem}.{agent}.{number}{DATABASE_SUFFIX}")
+        yield first.with_name(f"{first.stem}.{agent}.{number}{DATABASE_SUFFIX}")
 
 
 def _agent_home(logical: Path) -> Path | None:
     """`.../agents/<id>` when the path is `.../agents/<id>/sessions/sessions.json`."""
     home = logical.parent.parent
-    return home if logical.parent.name == "sessions" and home.parent.name == "agents" else None
+    return (
+        home
+        if logical.name == LOGICAL_NAME and logical.parent.name == "sessions" and home.parent.name == "agents"
+        else None
+    )
 
 
 def _agent_in_path(database: Path) -> str | None:

@@ -151,9 +151,10 @@ def list_sessions(
     `owner` is the agent to which rows belong whose session key names none. `files` are the archive
     files found in the folders of the store; those with a row are not listed a second time.
     """
+    prefix = f"agent:{agent}:"
 
     def is_own(key: str) -> bool:
-        return _agent_of(key, owner) == agent
+        return key.startswith(prefix) or _agent_of(key, owner) == agent
 
     entries = _read_entries(node for node in nodes if is_own(node.session_key))
     people = _read_participants(row for row in participants if is_own(row.session_key))

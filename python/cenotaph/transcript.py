@@ -36,19 +36,14 @@ Table: TypeAlias = Mapping[str, Json]
 WRAP_UNITS = 800
 SECONDS_BELOW = 100_000_000_000
 NARRATIVE_PREFIX = "dreaming-narrative-"
-BOOTSTRAP_RECORD = "openclaw:bootstrap-context:full"
 RECALL_TOOLS = ("memory_search", "memory_get")
 SPACES = re.compile("[\t\n\v\f\r \u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ufeff]+")
 CRON_RUN_KEY = re.compile(r"agent:[^:]+:cron:[^:]+:run:[^:]+(?::.*)?", re.DOTALL)
-CONTEXT_START, CONTEXT_END = (f"<<<{edge}_OPENCLAW_INTERNAL_CONTEXT>>>" for edge in ("BEGIN", "END"))
-CONTEXT_BLOCK = re.compile(
-    rf"^[ \t]*{CONTEXT_START}[ \t]*$.*?(?:^[ \t]*{CONTEXT_END}[ \t]*$|\Z)", re.MULTILINE | re.DOTALL
-)
-TIME_STAMP = re.compile(
-    r"\[(?:mon|tue|wed|thu|fri|sat|sun) \d{4}-\d\d-\d\d \d\d:\d\d[^\]]*\] ?", re.IGNORECASE
-)
-GENERATED_LINE = re.compile(r"System(?: \(untrusted\))?: \[|\[cron:[^\]]+\]")
-EXEC_NOTICE = re.compile(r"exec (?:finished|completed) \(", re.IGNORECASE)
+CONTEXT_START = "<<<BEGIN_OPENCLAW_INTERNAL_CONTEXT>>>"
+CONTEXT_END = "<<<END_OPENCLAW_INTERNAL_CONTEXT>>>"
+TIME_STAMP = re.compile(r"\[(?:mon|tue|wed|thu|fri|sat|sun) \d{4}-\d\d-\d\d \d\d:\d\d[^\]]*\]", re.IGNORECASE)
+GENERATED_LINE = re.compile(r"System(?: \(untrusted\))?: \[[^\]]+\]|\[cron:[^\]]+\]")
+EXEC_NOTICE = re.compile(r"exec (?:finished ?\(|completed \([^)]*\) ::)", re.IGNORECASE)
 SILENT_REPLY = "no_reply"
 HEARTBEAT_REPLY = "HEARTBEAT_OK"
 LABELS = {"user": "User: ", "assistant": "Assistant: "}
@@ -165,7 +160,7 @@ def _message_lines(record: Record, message: Table, turn: _Turn) -> Iterator[Line
     role = message.get("role")
     if role == "user":
         _start_turn(message, turn)
-    if turn.hidden or role not in {"user", "assistant"} or not isinstance(role, str):
+    if turn.hidden or not isinstance(role, str) or role not in LABELS:
         return
     provenance = _provenance(message)
     if role == "user" and provenance.get("kind") == "inter_session":
@@ -189,7 +184,7 @@ def _start_turn(message: Table, turn: _Turn) -> None:
 
 
 def _reply_class(message: Table, turn: OriginClass) -> OriginClass:
-    if _stamp(message).get("turnTainted"):
+    if _stamp(message).get("turnTainted") is True:
         return "untrusted"
     return "agent" if turn == "owner" else turn
 
@@ -212,12 +207,28 @@ def _content_text(content: Json) -> str:
 
 def _sanitised(text: str, role: str) -> str:
     """One line without what the host itself put in; empty when nothing else is left."""
-    if CONTEXT_START in text:
-        text = CONTEXT_BLOCK.sub("", text)
+    if "_OPENCLAW_INTERNAL_CONTEXT>>>" in text:
+        text = _without_context(text)
     if role == "user":
-        text = TIME_STAMP.sub("", text, count=1) if TIME_STAMP.match(text) else text
+        stamp = TIME_STAMP.match(text)
+        text = text[stamp.end() :] if stamp else text
     text = SPACES.sub(" ", text).strip(" ")
     return "" if _is_noise(text, role) else text
+
+
+def _without_context(text: str) -> str:
+    """`text` without the blocks that the host marks as its own; an open one reaches to the end."""
+    depth = 0
+    kept: list[str] = []
+    for line in text.split("\n"):
+        marker = line.strip()
+        if marker == CONTEXT_START:
+            depth += 1
+        elif marker == CONTEXT_END:
+            depth = max(depth - 1, 0)
+        elif depth == 0:
+            kept.append(line)
+    return "\n".join(kept)
 
 
 def _is_noise(text: str, role: str) -> bool:
@@ -228,25 +239,27 @@ def _is_noise(text: str, role: str) -> bool:
 
 def _wrapped(text: str) -> Iterator[str]:
     """Pieces of at most 800 UTF-16 units, cut at a blank where there is one."""
-    while text:
-        end = _units_end(text, WRAP_UNITS)
+    start = 0
+    while start < len(text):
+        end = _piece_end(text, start)
         if end < len(text):
-            blank = text.rfind(" ", 1, end + 1)
-            end = blank if blank > 0 else end
-        yield text[:end].rstrip(" ")
-        text = text[end:].lstrip(" ")
+            blank = text.rfind(" ", start + 1, end + 1)
+            end = end if blank < 0 else blank
+        yield text[start:end]
+        start = end + 1 if text[end : end + 1] == " " else end
 
 
-def _units_end(text: str, limit: int) -> int:
-    """How many characters of `text` fit into `limit` UTF-16 units."""
-    if len(text) <= limit and (text.isascii() or max(text) <= "\uffff"):
-        return len(text)
+def _piece_end(text: str, start: int) -> int:
+    """Where the piece from `start` reaches 800 UTF-16 units, or `text` its end."""
+    piece = text[start : start + WRAP_UNITS]
+    if piece.isascii() or max(piece) <= "\uffff":
+        return start + len(piece)
     units = 0
-    for position, character in enumerate(text):
+    for position, character in enumerate(piece):
         units += 2 if character > "\uffff" else 1
-        if units > limit:
-            return position
-    return len(text)
+        if units > WRAP_UNITS:
+            return start + position
+    return start + len(piece)
 
 
 # -- internal runs ------------------------------------------------------------------------------
@@ -297,7 +310,7 @@ def _called_paths(message: Table, workspace: Path) -> Iterator[str]:
         )
         base = _text(table.get("cwd"))
         for path in _named_paths(table, is_patch=name == "apply_patch"):
-            memory_path = _memory_path(os.path.join(workspace, base, path), workspace)
+            memory_path = _memory_path(workspace / base / path, workspace)
             if memory_path:
                 yield memory_path
 
@@ -325,7 +338,7 @@ def _named_paths(table: Table, *, is_patch: bool) -> Iterator[str]:
         yield from filter(None, (_text(change.get("path")), _text(moved)))
 
 
-def _memory_path(path: str, workspace: Path) -> str | None:
+def _memory_path(path: Path, workspace: Path) -> str | None:
     """`path` relative to the workspace when it is a memory file in it."""
     target, root = Path(os.path.normpath(path)), Path(os.path.normpath(workspace))
     if not target.is_relative_to(root):
