@@ -12,6 +12,7 @@ pub mod markers;
 pub mod normalise;
 pub mod refs;
 pub mod replace;
+mod scan;
 pub mod scrub;
 mod section;
 pub mod snippets;

@@ -131,7 +131,7 @@ impl Refs {
             return None;
         }
         let selected = match field {
-            HookField::Id => self.is_named(row_value(value)),
+            HookField::Id => self.names.contains(row_value(value)),
             HookField::Key => self.keys.contains(row_value(value)),
         };
         Some(HookRow {
@@ -150,7 +150,7 @@ impl Refs {
             let name = colon - SESSION_ID.len();
             let is_word = name == 0 || !is_word_byte(text[name - 1]);
             let value = trim_start(&text[colon + 1..]);
-            is_word && self.is_named(run_until(value, b";"))
+            is_word && self.names.contains(run_until(value, b";"))
         })
     }
 
