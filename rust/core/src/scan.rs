@@ -199,6 +199,11 @@ impl<'s> Scan<'s> {
         let row = line
             .may_name
             .then(|| self.scrubber.refs().hook_row(line.bytes));
+        // A section that began inside a fenced block knows the headings of that block.
+        let heading = match line.unit.role {
+            Role::Inside(opened) if opened < section.start => line.unit.shape.heading(),
+            _ => heading,
+        };
         let signs = Signs {
             heading,
             names_session: line.may_name && names_session(line.bytes),

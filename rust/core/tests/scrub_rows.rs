@@ -548,6 +548,22 @@ fn row_61_comment_in_a_fence_does_not_end_the_section_v6() {
 }
 
 #[test]
+fn row_61_section_inside_a_fence() {
+    check(
+        "```\n# agent:main:target\nsecret\n## more\n# other\nkept\n```\nafter\n",
+        "```\n# other\nkept\n```\nafter\n",
+        1,
+        0,
+    );
+    check(
+        "```\n# agent:main:target\nsecret\n```\nsecret\n# Next\n",
+        "```\n```\n# Next\n",
+        1,
+        0,
+    );
+}
+
+#[test]
 fn row_62_what_is_no_heading() {
     for text in [
         "agent:main:target\n=====\nx\n",
