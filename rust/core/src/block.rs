@@ -298,7 +298,7 @@ impl Block {
                 let is_lazy = !line.is_blank() && !line.interrupts();
                 take_if(line.text.starts_with(b">") || is_lazy)
             }
-            Self::Html(HtmlEnd::Blank) => take_if(!line.is_blank()),
+            Self::Html(HtmlEnd::Blank) => take_if(!line.is_blank() && !line.stands_alone()),
             Self::Html(HtmlEnd::Text(end)) => {
                 if holds(line.text, end) {
                     *self = Self::Complete;

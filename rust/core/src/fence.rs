@@ -17,8 +17,8 @@ pub(crate) enum Role {
     Outside,
     /// Opens a fenced block.
     Opens,
-    /// Code.
-    Inside,
+    /// Code of the fenced block that was opened at this offset.
+    Inside(u64),
     /// Closes the fenced block that was opened at this offset.
     Closes(u64),
 }
@@ -62,7 +62,7 @@ impl Fences {
     /// Takes note of an unindented line that begins with a letter: it opens and closes nothing.
     pub fn pass_plain(&mut self) -> Role {
         match &self.open {
-            Some(open) if open.floor == 0 => return Role::Inside,
+            Some(open) if open.floor == 0 => return Role::Inside(open.start),
             Some(_) => self.open = None,
             None => {}
         }
@@ -74,10 +74,10 @@ impl Fences {
     pub fn step(&mut self, line: &Shape<'_>, start: u64) -> Role {
         if let Some(open) = &self.open {
             if line.is_blank() {
-                return Role::Inside;
+                return Role::Inside(open.start);
             }
             if line.indent >= open.floor {
-                return self.step_inside(line);
+                return self.step_inside(line, open.start);
             }
             self.open = None;
         }
@@ -92,11 +92,14 @@ impl Fences {
         self.step_outside(*line, start)
     }
 
-    fn step_inside(&mut self, line: &Shape<'_>) -> Role {
+    fn step_inside(&mut self, line: &Shape<'_>, start: u64) -> Role {
         let closed = self
             .open
             .take_if(|open| line.indent < open.floor + 4 && open.fence.is_closed_by(line.text));
-        closed.map_or(Role::Inside, |open| Role::Closes(open.start))
+        match closed {
+            Some(_) => Role::Closes(start),
+            None => Role::Inside(start),
+        }
     }
 
     fn step_outside(&mut self, mut line: Shape<'_>, start: u64) -> Role {
@@ -152,7 +155,15 @@ mod tests {
         use Role::{Closes, Inside, Opens, Outside};
         assert_eq!(
             roles("a\n~~~ sh\n```\n~~\n\n~~~~ \nb\n"),
-            [Outside, Opens, Inside, Inside, Inside, Closes(2), Outside]
+            [
+                Outside,
+                Opens,
+                Inside(2),
+                Inside(2),
+                Inside(2),
+                Closes(2),
+                Outside
+            ]
         );
         assert_eq!(roles("``` a`b\n```\n"), [Outside, Opens]);
     }
@@ -162,10 +173,10 @@ mod tests {
         use Role::{Closes, Inside, Opens, Outside};
         assert_eq!(
             roles("- a\n  ```\n  # code\nb\n"),
-            [Outside, Opens, Inside, Outside]
+            [Outside, Opens, Inside(4), Outside]
         );
-        assert_eq!(roles("- ```\n  x\n  ```\n"), [Opens, Inside, Closes(0)]);
-        assert_eq!(roles("  ```\nx\n```\n"), [Opens, Inside, Closes(0)]);
+        assert_eq!(roles("- ```\n  x\n  ```\n"), [Opens, Inside(0), Closes(0)]);
+        assert_eq!(roles("  ```\nx\n```\n"), [Opens, Inside(0), Closes(0)]);
         assert_eq!(
             roles("1. a\n\n   - b\n\n     ```\n"),
             [Outside, Outside, Outside, Outside, Opens]

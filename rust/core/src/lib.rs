@@ -13,6 +13,7 @@ pub mod markers;
 pub mod normalise;
 pub mod refs;
 pub mod replace;
+mod scan;
 pub mod scrub;
 mod section;
 pub mod snippets;

@@ -131,7 +131,7 @@ impl Refs {
             return None;
         }
         let selected = match field {
-            HookField::Id => self.is_named(row_value(value)),
+            HookField::Id => self.names.contains(row_value(value)),
             HookField::Key => self.keys.contains(row_value(value)),
         };
         Some(HookRow {
@@ -147,10 +147,8 @@ impl Refs {
 
     fn named_by_row(&self, text: &[u8]) -> bool {
         session_id_rows(text).any(|colon| {
-            let name = colon - SESSION_ID.len();
-            let is_word = name == 0 || !is_word_byte(text[name - 1]);
             let value = trim_start(&text[colon + 1..]);
-            is_word && self.is_named(run_until(value, b";"))
+            self.names.contains(run_until(value, b";"))
         })
     }
 
@@ -177,27 +175,58 @@ pub fn corpus_snippet(line: &[u8]) -> Option<&[u8]> {
 
 /// Reduces a transcript file name to the id of its session; any other run is returned as it is.
 ///
-/// Names: `<id>.jsonl`, and `<id>.jsonl.reset.<stamp>` or `<id>.jsonl.deleted.<stamp>` with whatever
-/// follows the stamp (a generation, `.zst`).
+/// Names: `<id>.jsonl`, and `<id>.jsonl.reset.<stamp>` or `<id>.jsonl.deleted.<stamp>`, where the stamp
+/// is a time such as `2026-11-18T09-00-00.000Z`, and a generation (32 hex digits) and `.zst` may follow.
 pub fn session_id_of_run(run: &[u8]) -> &[u8] {
-    const TRANSCRIPT: &[u8] = b".jsonl";
-    let id = run.strip_suffix(TRANSCRIPT).or_else(|| {
-        let at = memchr::memmem::rfind(run, b".jsonl.")?;
-        let ending = &run[at + TRANSCRIPT.len()..];
-        let stamp = ending
-            .strip_prefix(b".reset.")
-            .or_else(|| ending.strip_prefix(b".deleted."))?;
-        (!stamp.is_empty()).then(|| &run[..at])
-    });
+    let id = run.strip_suffix(TRANSCRIPT).or_else(|| id_of_archive(run));
     id.filter(|id| !id.is_empty()).unwrap_or(run)
+}
+
+const TRANSCRIPT: &[u8] = b".jsonl";
+
+fn id_of_archive(run: &[u8]) -> Option<&[u8]> {
+    let at = memchr::memmem::rfind(run, b".jsonl.")?;
+    let ending = &run[at + TRANSCRIPT.len()..];
+    let stamped = ending
+        .strip_prefix(b".reset.")
+        .or_else(|| ending.strip_prefix(b".deleted."))?;
+    let stamped = stamped.strip_suffix(b".zst").unwrap_or(stamped);
+    let is_archive = is_stamp(stamped) || stamp_of_generation(stamped).is_some_and(is_stamp);
+    is_archive.then(|| &run[..at])
+}
+
+/// What stands before a dot and 32 lower-case hex digits.
+fn stamp_of_generation(stamped: &[u8]) -> Option<&[u8]> {
+    let (stamp, generation) = stamped.split_at_checked(stamped.len().checked_sub(32)?)?;
+    let is_hex = |byte: &u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
+    generation
+        .iter()
+        .all(is_hex)
+        .then(|| stamp.strip_suffix(b"."))?
+}
+
+/// Whether the text is a time as file names have it, with or without milliseconds.
+fn is_stamp(text: &[u8]) -> bool {
+    let has_form = |form: &[u8]| {
+        text.len() == form.len()
+            && text.iter().zip(form).all(|(byte, sign)| match sign {
+                b'0' => byte.is_ascii_digit(),
+                sign => byte == sign,
+            })
+    };
+    has_form(b"0000-00-00T00-00-00.000Z") || has_form(b"0000-00-00T00-00-00Z")
 }
 
 const SESSION_ID: &[u8] = b"session id";
 const SESSION_KEY: &[u8] = b"session key";
 
-/// Positions of the colon of every `Session ID:` in the text, whatever the case.
+/// Positions of the colon of every `Session ID:` in the text, whatever the case, that begins a word.
 pub(crate) fn session_id_rows(text: &[u8]) -> impl Iterator<Item = usize> + '_ {
-    memchr_iter(b':', text).filter(|&colon| ends_with_ignoring_case(&text[..colon], SESSION_ID))
+    memchr_iter(b':', text).filter(|&colon| {
+        let name = &text[..colon];
+        ends_with_ignoring_case(name, SESSION_ID)
+            && !matches!(name[..name.len() - SESSION_ID.len()], [.., before] if is_word_byte(before))
+    })
 }
 
 /// First position at or after `from` at which a `Session ID` or `Session Key` row may end its name.

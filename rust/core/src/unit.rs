@@ -117,7 +117,7 @@ impl Units {
             head_end: line.span.end,
             base: line.shape.indent,
             selected: false,
-            enclosed: matches!(line.role, Role::Inside),
+            enclosed: matches!(line.role, Role::Inside(_)),
             unselected: Vec::new(),
             block: None,
             taken: 0,

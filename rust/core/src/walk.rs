@@ -282,7 +282,8 @@ fn is_leftover(name: &OsStr) -> bool {
     }
     let process = |tail: &str| {
         let first = tail.split('.').next()?;
-        first.parse().ok().and_then(Pid::from_raw)
+        let number: u32 = first.parse().ok()?;
+        Pid::from_raw(i32::try_from(number).ok()?)
     };
     if let Some((_, tail)) = name.rsplit_once(".forget.") {
         return process(tail).is_some_and(is_gone);
