@@ -117,9 +117,10 @@ impl StateStore {
         agent: &str,
         refs: &Refs,
         scrubber: &Scrubber,
-        entry_keys: HashSet<String>,
+        entry_keys: Vec<String>,
     ) -> PyResult<StatePlan> {
         let (refs, scrubber) = (Arc::clone(&refs.inner), Arc::clone(&scrubber.inner));
+        let entry_keys: HashSet<String> = entry_keys.into_iter().collect();
         let inner = interruptible(py, || {
             self.handle.with(|open| {
                 open.plan_state(&StateAsk {
