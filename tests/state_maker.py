@@ -20,7 +20,7 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 AGENT = "main"
 AGENT_DB = "agents/{agent}/agent/openclaw-agent.sqlite"
@@ -30,7 +30,7 @@ PLUGIN = "memory-core"
 T0 = 1_795_165_200_000
 """2026-11-20T09:00:00Z in milliseconds: the moment at which everything in a made state happened."""
 
-type Row = dict[str, Any]
+Row: TypeAlias = dict[str, Any]
 
 
 def sha256(text: str | bytes) -> str:
