@@ -16,7 +16,7 @@ BLOCKS = {
     "children": ("- entry\n  - child\n    - grandchild\n- next\n", "- next\n"),
     "deeper text": ("- entry\n  more\n\tand more\n- next\n", "- next\n"),
     "blank, then deeper text": ("- entry\n\n  second paragraph\n\n- next\n", "\n- next\n"),
-    "lazy line": ("- entry\nlazy\n- next\n", "- next\n"),
+    "unindented line below a row stays": ("- entry\nby hand\n- next\n", "by hand\n- next\n"),
     "blank before the block": ("\n- entry\n- next\n", "- next\n"),
     "two blanks before the block": ("\n\n- entry\n\nafter\n", "\nafter\n"),
     "fence": ("```\nsecret\n\nmore\n```\nafter\n", "after\n"),

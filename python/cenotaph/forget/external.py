@@ -26,7 +26,9 @@ def external_files(place: Place) -> list[_core.MemoryFile]:
 
 
 def _root(place: Place, extra: ExtraPath) -> Path:
-    return Path(os.path.normpath(place.workspace / layout.expand_home(extra.path)))
+    """As the index resolves it: relative to the workspace, `~` being the home folder."""
+    home = extra.path == "~" or extra.path.startswith("~/")
+    return layout.absolute_path(extra.path if home else os.path.join(place.workspace, extra.path))
 
 
 def _files(root: Path, pattern: str | None) -> Iterator[Path]:
