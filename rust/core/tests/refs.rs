@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used)]
 
+use std::fmt::Write;
+
 use cenotaph_core::refs::{HookField, HookRow, Refs, corpus_snippet, session_id_of_run};
 use proptest::prelude::*;
 use sha2::{Digest, Sha256};
@@ -102,9 +104,11 @@ fn ids_that_the_rule_cannot_read_are_never_named() {
 #[test]
 fn long_ids_are_known_by_their_hash() {
     let hashed = |id: &str| {
-        let digest = Sha256::digest(id.as_bytes());
-        let hex: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
-        format!("[main/sessions/main/session-{hex}#L1] x")
+        let mut line = "[main/sessions/main/session-".to_owned();
+        for byte in Sha256::digest(id.as_bytes()) {
+            write!(line, "{byte:02x}").unwrap();
+        }
+        line + "#L1] x"
     };
     let (long, short) = ("x".repeat(97), "x".repeat(96));
     assert!(refs(&[&long], &[]).in_corpus_prefix(hashed(&long).as_bytes()));
