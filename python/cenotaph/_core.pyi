@@ -103,6 +103,9 @@ class Lineage:
     origin_rows: int
     digest: bytes
 
+    def __new__(cls, entry_keys: Sequence[str]) -> Lineage:
+        """A lineage without origin rows: where there is no database, only keys found in files are known."""
+
 @final
 class IndexCounts:
     """Rows of the index that a purge removes, or removed."""
@@ -283,7 +286,6 @@ class Store:
         """Writes the tombstones in one transaction, after checking the lineage again: number of new rows."""
     def plan_index(
         self,
-        agent: str,
         refs: Refs,
         excluded: Refs,
         scrubber: Scrubber,
@@ -331,10 +333,7 @@ class StateStore:
 def create_native(state_dir: Path, agent: str, now_ms: int) -> None:
     """Makes the two databases of a native state directory, with only the tables that memory needs."""
 
-# -- order and hashes -------------------------------------------------------------------------
+# -- order -------------------------------------------------------------------------
 
 def locale_order(texts: Sequence[str]) -> list[int]:
     """Positions that sort `texts` by the root locale of the Unicode collation (CLDR), ties kept in order."""
-
-def sha256_hex(data: bytes) -> str:
-    """Lower-case hexadecimal SHA-256."""

@@ -1,1 +1,20 @@
-//! The module cenotaph._core.
+//! The module `cenotaph._core`: convert, detach, wrap; nothing else.
+
+mod call;
+mod error;
+mod scan;
+mod state;
+mod store;
+
+use pyo3::prelude::*;
+
+/// The compiled core of Cenotaph.
+#[pymodule(gil_used = false)]
+fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    module.add("DEBUG_BUILD", cfg!(debug_assertions))?;
+    error::register(module)?;
+    scan::register(module)?;
+    store::register(module)?;
+    state::register(module)
+}

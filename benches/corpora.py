@@ -1,0 +1,49 @@
+"""Seeded inputs for the benchmarks: never checked in, always the same."""
+
+from __future__ import annotations
+
+import random
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SYLLABLES = ["ka", "lo", "mi", "ren", "ta", "vo", "shi", "pu", "der", "an", "gra", "el", "os", "ine", "quo", "bar"]
+
+
+def words(rng: random.Random, count: int) -> str:
+    """`count` made-up words."""
+    return " ".join("".join(rng.choices(SYLLABLES, k=rng.randint(1, 4))) for _ in range(count))
+
+
+def corpus_file(path: Path, megabytes: int, sessions: int, seed: int = 7) -> list[str]:
+    """Writes a corpus file of about `megabytes`; the session ids in it."""
+    rng = random.Random(seed)
+    ids = [f"{rng.getrandbits(128):032x}" for _ in range(sessions)]
+    lines = [f"[main/sessions/main/{rng.choice(ids)}#L{n}] User: {words(rng, 12)}\n" for n in range(20_000)]
+    block = "".join(lines).encode()
+    with path.open("wb") as out:
+        for _ in range(max(1, megabytes * 1_000_000 // len(block))):
+            out.write(block)
+    return ids
+
+
+def snippets(count: int, seed: int = 11) -> list[str]:
+    """`count` distinct snippets of 24 to 90 bytes, none of which stands in a `corpus_file`."""
+    rng = random.Random(seed)
+    return [f"User: {words(rng, rng.randint(3, 9))} {n:07d}" for n in range(count)]
+
+
+def notes(folder: Path, megabytes: int, needles: list[str], seed: int = 13) -> None:
+    """Writes a workspace of daily notes of about `megabytes`; one line in 2,000 quotes a needle."""
+    rng = random.Random(seed)
+    pool = [words(rng, rng.randint(5, 20)) for _ in range(5_000)]
+    written, number = 0, 0
+    folder.mkdir(parents=True, exist_ok=True)
+    while written < megabytes * 1_000_000:
+        lines = [f"- {rng.choice(pool)}\n" for _ in range(12_000)]
+        for at in range(0, len(lines), 2_000):
+            lines[at] = f"> {rng.choice(needles)}\n"
+        text = f"# Note {number}\n\n" + "".join(lines)
+        (folder / f"note-{number:05d}.md").write_text(text, encoding="utf-8")
+        written, number = written + len(text.encode()), number + 1

@@ -1,0 +1,1 @@
+"""Deletion: `select` -> `plan` -> `apply` -> `report`."""

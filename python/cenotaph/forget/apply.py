@@ -1,0 +1,234 @@
+"""Carrying out a plan, in the order of destruction of DESIGN.md, and counting what really went."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+from uuid import uuid4
+
+from cenotaph import _core, layout
+from cenotaph.forget.plan import make_plan
+from cenotaph.forget.report import Artifacts, ForgetReport, Measured
+from cenotaph.forget.stores import Stores, open_stores
+from cenotaph.forget.wording import report_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from cenotaph.forget.plan import Plan, Step, Wish
+    from cenotaph.place import Place
+
+_READS = 5
+_REPLANS = 10
+_SPARE_BYTES = 1 << 20
+"""Room beside the largest rewritten file: journal pages, directory entries."""
+
+
+@dataclass(slots=True)
+class _Tally:
+    """What went so far."""
+
+    counts: dict[str, int] = field(default_factory=dict[str, int])
+    tombstones: int = 0
+    leftovers: int = 0
+    files: set[str] = field(default_factory=set[str])
+    pending: list[str] = field(default_factory=list[str])
+
+    def add(self, **counts: int) -> None:
+        for name, count in counts.items():
+            self.counts[name] = self.counts.get(name, 0) + count
+
+
+def preview(place: Place, wish: Wish, step: Step) -> ForgetReport:
+    """The plan as a report. Creates and changes no file.
+
+    Raises `StoreError`, `ConfigError`, `OSError`.
+    """
+    for _ in range(_READS):
+        with open_stores(place, write=False) as stores:
+            plan = make_plan(place, stores, wish, step)
+            if stores.unchanged():
+                return report_of(place, plan)
+    raise _core.StoreBusy("The databases change faster than they can be read; stop their writers and run this again")
+
+
+def forget(place: Place, wish: Wish, step: Step) -> ForgetReport:
+    """Deletes what the selected sessions left behind, and reports what was measured.
+
+    Raises `ForgetRefused` before anything is written, `StoreBusy` when a lock is held for over 10 seconds, `StoreError`,
+    `ConfigError`, `OSError`. A file that cannot be rewritten is `pending` in the report.
+    """
+    with open_stores(place, write=True) as stores, _workspace_lock(place, stores.state):
+        plan = make_plan(place, stores, wish, step)
+        if not plan.selection.targets:
+            return report_of(place, plan, Artifacts(), _measured(_Tally(), stores))
+        _refuse_early(place, stores, plan)
+        tally = _Tally()
+        plan = _destroy(place, stores, wish, step, plan, tally)
+        step("Truncating the write-ahead logs")
+        measured = _measured(tally, stores)
+        if measured.write_ahead_log == "pinned":
+            tally.pending.append("wal")
+        artifacts = Artifacts(**tally.counts, memory_files=len(tally.files))
+        return report_of(place, plan, artifacts, measured, tally.pending)
+
+
+def _measured(tally: _Tally, stores: Stores) -> Measured:
+    return Measured(
+        tombstones=tally.tombstones,
+        leftover_files=tally.leftovers,
+        full_text="rewritten" if tally.counts.get("fts_rows") else "untouched",
+        write_ahead_log="truncated" if stores.checkpoint() else "pinned",
+    )
+
+
+@contextmanager
+def _workspace_lock(place: Place, state: _core.StateStore | None) -> Iterator[None]:
+    """Holds the lock that the host takes for the same workspace; without a state database there is no host."""
+    if state is None:
+        yield
+        return
+    owner = f"{os.getpid()}:{uuid4()}"
+    state.lock_workspace(place.workspace_key, owner, layout.clock_ms())
+    try:
+        yield
+    finally:
+        state.unlock_workspace(place.workspace_key, owner)
+
+
+def _refuse_early(place: Place, stores: Stores, plan: Plan) -> None:
+    """Refuses what can be seen to fail half way, while nothing has been written."""
+    if stores.memory:
+        taken = stores.memory.tombstones_of_others(place.agent, plan.selection.session_ids)
+        if taken:
+            session_id, agent = taken[0]
+            message = (
+                f"Session {session_id} was forgotten for agent {agent} in the same database, and a tombstone holds one "
+                f"agent: run forget for agent {agent}, or give the sessions different ids"
+            )
+            raise _core.ForgetRefused(message)
+    needed: dict[Path, int] = {}
+    for path in (*(file.path for file in plan.changed), *plan.corpus.rewritten_files, *plan.corpus.removed_files):
+        folder, size = Path(path).parent, os.stat(path).st_size
+        needed[folder] = max(needed.get(folder, 0), size)
+    for folder, size in needed.items():
+        _refuse_without_room(folder, size)
+    _refuse_without_room(place.agent_database.parent, 0)
+
+
+def _refuse_without_room(folder: Path, size: int) -> None:
+    if not folder.is_dir():
+        return
+    if not os.access(folder, os.W_OK):
+        raise _core.ForgetRefused(f"{folder} cannot be written; make it writable, nothing was changed")
+    free = shutil.disk_usage(folder).free
+    if free < size + _SPARE_BYTES:
+        message = f"{folder} has {free} bytes free, {size + _SPARE_BYTES} are needed; make room, nothing was changed"
+        raise _core.ForgetRefused(message)
+
+
+def _destroy(  # noqa: PLR0913 -- the parts of one run
+    place: Place, stores: Stores, wish: Wish, step: Step, plan: Plan, tally: _Tally
+) -> Plan:
+    """Steps 1 to 6. What changed while it was read is planned again before the evidence goes."""
+    first = plan
+    for attempt in range(_REPLANS):
+        try:
+            _purge_databases(place, stores, step, plan, tally)
+        except _core.LineageChanged:
+            if attempt == _REPLANS - 1:
+                raise
+            plan = make_plan(place, stores, wish, step, plan.lineage.entry_keys)
+            continue
+        step("Rewriting memory files")
+        _rewrite_files(plan.changed, plan.scrubber, tally)
+        if tally.pending or not _changed_since(plan):
+            break
+        plan = make_plan(place, stores, wish, step, plan.lineage.entry_keys)
+    if not tally.pending:
+        _destroy_evidence(place, stores, step, plan, tally)
+    return _joined(first, plan)
+
+
+def _joined(first: Plan, last: Plan) -> Plan:
+    """The selection as it was found before anything went, with the keys that later plans added."""
+    from dataclasses import replace  # noqa: PLC0415 -- only a plan that was made again needs it
+
+    return first if first is last else replace(first, lineage=last.lineage, stacked_keys=last.stacked_keys)
+
+
+def _purge_databases(place: Place, stores: Stores, step: Step, plan: Plan, tally: _Tally) -> None:
+    ids, keys, digest = plan.selection.session_ids, plan.extra_keys, plan.lineage.digest
+    now = layout.clock_ms()
+    if stores.memory and plan.index:
+        step("Writing tombstones")
+        tally.tombstones += stores.memory.bury(place.agent, ids, keys, digest, now)
+        step("Deleting index rows")
+        gone = stores.memory.purge_index(place.agent, plan.index, ids, keys, digest)
+        tally.add(
+            index_chunks=gone.chunks,
+            index_sources=gone.sources,
+            fts_rows=gone.fts_rows,
+            vector_rows=gone.vector_rows,
+            embedding_cache_rows=gone.embedding_cache_rows,
+        )
+    if stores.state and plan.state:
+        step("Deleting plugin state")
+        rows = stores.state.apply(plan.state, now)
+        tally.add(
+            short_term_entries=rows.short_term_entries,
+            seen_hash_scopes=rows.seen_hash_scopes,
+            backups=rows.backups,
+        )
+
+
+def _rewrite_files(files: Sequence[_core.MemoryFile], scrubber: _core.Scrubber, tally: _Tally) -> None:
+    rewritten: list[str] = []
+    for file in files:
+        try:
+            found = scrubber.rewrite_file(file)
+        except (OSError, _core.ForgetRefused) as error:
+            reason = error.strerror if isinstance(error, OSError) else str(error)
+            tally.pending.append(f"{file.relative}: {reason}")
+            continue
+        if found.changed:
+            rewritten.append(file.path)
+            tally.files.add(file.relative)
+            tally.add(memory_entries=found.entries, memory_lines=found.lines)
+    _core.sync_folders(rewritten)
+
+
+def _changed_since(plan: Plan) -> bool:
+    """Whether a file that the plan left alone, or a corpus file, is not the one that was read."""
+    left_alone = [not scan.changed for scan in plan.scans] + [True] * len(plan.listing.corpus)
+    corpus = [_core.MemoryFile(path, path) for path in plan.listing.corpus]
+    now = _core.file_stamps([*plan.listing.files, *corpus])
+    return any(same and before != after for same, before, after in zip(left_alone, plan.stamps, now, strict=True))
+
+
+def _destroy_evidence(place: Place, stores: Stores, step: Step, plan: Plan, tally: _Tally) -> None:
+    """Corpus lines, origin rows and left-over files: what a rerun would have needed to find the rest."""
+    step("Removing corpus lines")
+    touched: list[str] = []
+    for path in (*plan.corpus.rewritten_files, *plan.corpus.removed_files):
+        try:
+            lines, _gone = _core.remove_corpus_lines(path, plan.refs)
+        except (OSError, _core.ForgetRefused) as error:
+            reason = error.strerror if isinstance(error, OSError) else str(error)
+            tally.pending.append(f"{place.relative(path)}: {reason}")
+            continue
+        touched.append(path)
+        tally.add(session_corpus_files=1, session_corpus_lines=lines)
+    _core.sync_folders(touched)
+    if tally.pending:
+        return
+    failed = _core.remove_leftovers(plan.listing.leftovers)
+    tally.leftovers = len(plan.listing.leftovers) - len(failed)
+    tally.pending += [f"{place.relative(path)}: {reason}" for path, reason in failed]
+    if stores.memory and not plan.hidden:
+        step("Deleting origin rows")
+        tally.add(origin_rows=stores.memory.delete_origins(place.agent, plan.lineage.entry_keys))

@@ -1,0 +1,92 @@
+"""The memory of one agent, as a program uses it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Self
+
+from cenotaph import _core, layout
+from cenotaph.forget import apply
+from cenotaph.forget.plan import Wish
+from cenotaph.forget.select import selectors
+from cenotaph.place import Place, find_place
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Callable, Sequence
+    from types import TracebackType
+
+    from cenotaph.forget.report import ForgetReport
+
+
+class Memory:
+    """One agent of one state directory. Made by `cenotaph.open`; a context manager."""
+
+    def __init__(self, place: Place) -> None:
+        self._place = place
+
+    @property
+    def agent(self) -> str:
+        """Id of the agent."""
+        return self._place.agent
+
+    def forget(  # noqa: PLR0913 -- one argument for each selector and choice
+        self,
+        *,
+        sessions: Sequence[str] = (),
+        hook_sources: Sequence[str] = (),
+        participants: Sequence[str] = (),
+        since: str | None = None,
+        dry_run: bool = False,
+        keep_shared: bool = False,
+        on_step: Callable[[str], None] = lambda _: None,
+    ) -> ForgetReport:
+        """Deletes everything that memory derived from the selected sessions. Selectors are OR-ed, exact, case-sensitive.
+
+        `sessions`: session ids or keys. `hook_sources`: exact hook sources. `participants`: raw participant ids, in any
+        identity namespace. `since`: ISO 8601; only sessions created at or after it. `dry_run`: report what would go and
+        change nothing. `keep_shared`: keep quoted lines whose only snippets surviving sessions also said. `on_step` is
+        told the name of each step.
+
+        Source transcripts stay. Look at `report.pending` (or `report.exit_status`): what it names is not yet gone, and
+        the same call finishes it.
+
+        Raises `SelectionError` (no selector, a blank one, a bad date), `ForgetRefused` before anything is written,
+        `StoreBusy`, `StoreCorrupt`, `StoreTooNew`, `ConfigError`, `OSError`.
+        """
+        wish = Wish(selectors(sessions, hook_sources, participants, since), keep_shared)
+        if dry_run:
+            return apply.preview(self._place, wish, on_step)
+        return apply.forget(self._place, wish, on_step)
+
+    def close(self) -> None:
+        """Ends the use. Databases are only open while a call runs, so there is nothing that could be lost."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def open(  # noqa: A001 -- `cenotaph.open` is what a reader looks for
+    state_dir: str | os.PathLike[str] | None = None, *, agent: str | None = None, create: bool = False
+) -> Memory:
+    """The memory of `agent` (default: the configuration's default agent) in a state directory.
+
+    `state_dir`: else CENOTAPH_STATE_DIR, OPENCLAW_STATE_DIR, `~/.cenotaph`. `create`: make a native state directory where
+    there is none. Raises `ConfigError`, `SelectionError` for an unknown agent, `OSError`.
+    """
+    return Memory(create_place(state_dir, agent=agent) if create else find_place(state_dir, agent))
+
+
+def create_place(state_dir: str | os.PathLike[str] | None, *, agent: str | None) -> Place:
+    """Makes what is missing of a native state directory: databases, workspace, empty configuration."""
+    place = find_place(state_dir, agent)
+    _core.create_native(place.state_dir, place.agent, layout.clock_ms())
+    (place.workspace / "memory").mkdir(mode=0o700, parents=True, exist_ok=True)
+    if not place.config.path.exists():
+        place.config.path.write_text("{}\n", encoding="utf-8")
+        place.config.path.chmod(0o600)
+    return place
