@@ -7,8 +7,10 @@ the same calls fill a host database (made from a template) and a native one (mad
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import datetime as dt
+import functools
 import hashlib
 import json
 import os
@@ -17,6 +19,7 @@ import sqlite3
 import stat
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -444,12 +447,22 @@ def copy_template(template: Path, state: Path) -> None:
         path.chmod(path.stat().st_mode | stat.S_IWUSR)
 
 
-def make_native(state: Path, agent: str = AGENT) -> None:
-    """Lets the program make an empty native state directory."""
+@functools.cache
+def native_template(agent: str) -> Path:
+    """An empty native state directory that the program made, once a process."""
+    folder = Path(tempfile.mkdtemp(prefix="cenotaph-native-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    state = folder / "state"
     command = [sys.executable, "-m", "cenotaph", "--state-dir", str(state), "init", "--agent", agent]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
     if done.returncode != 0:
         raise RuntimeError(f"cenotaph init failed: {done.stderr}")
+    return state
+
+
+def make_native(state: Path, agent: str = AGENT) -> None:
+    """An empty native state directory."""
+    shutil.copytree(native_template(agent), state, symlinks=True)
 
 
 def snapshot(root: Path) -> dict[str, tuple[str, int, bytes]]:
