@@ -153,9 +153,7 @@ def _read_texts(  # noqa: PLR0913 -- the parts of one plan
     extra_keys: Sequence[str],
 ) -> _Texts:
     lineage = _lineage(place, stores, ids, extra_keys)
-    scrubber = _core.Scrubber(
-        refs, lineage.entry_keys, lineage.known_keys, corpus, wish.keep_shared, listing.corpus
-    )
+    scrubber = _core.Scrubber(refs, lineage.entry_keys, lineage.known_keys, corpus, wish.keep_shared, listing.corpus)
     stacked: list[str] = []
     for _ in range(_ROUNDS):
         scans = scrubber.scan_files(listing.files)
