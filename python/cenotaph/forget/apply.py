@@ -131,9 +131,7 @@ def _refuse_without_room(folder: Path, size: int) -> None:
         raise _core.ForgetRefused(message)
 
 
-def _destroy(  # noqa: PLR0913 -- the parts of one run
-    place: Place, stores: Stores, wish: Wish, step: Step, plan: Plan, tally: _Tally
-) -> Plan:
+def _destroy(place: Place, stores: Stores, wish: Wish, step: Step, plan: Plan, tally: _Tally) -> Plan:
     """Steps 1 to 6. What changed while it was read is planned again before the evidence goes."""
     first = plan
     for attempt in range(_REPLANS):
