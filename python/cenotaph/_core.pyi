@@ -12,10 +12,10 @@ from typing import TypeAlias, final
 _Path: TypeAlias = str | PathLike[str]
 
 __all__ = [
+    "DEBUG_BUILD",
     "Archive",
     "CenotaphError",
     "Corpus",
-    "DEBUG_BUILD",
     "FileScan",
     "ForgetRefused",
     "IndexCounts",
