@@ -89,7 +89,10 @@ proptest! {
 
 #[test]
 fn a_carriage_return_alone_ends_no_line() {
-    assert_eq!(lines(b"a\rb\r\nc\r").collect::<Vec<_>>(), [&b"a\rb\r\n"[..], b"c\r"]);
+    assert_eq!(
+        lines(b"a\rb\r\nc\r").collect::<Vec<_>>(),
+        [&b"a\rb\r\n"[..], b"c\r"]
+    );
     assert_eq!(body(b"a\rb\r\n"), b"a\rb");
     assert_eq!(body(b"c\r"), b"c\r", "no line feed, no terminator");
     assert_eq!(body(b"\n"), b"");

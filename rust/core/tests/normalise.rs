@@ -9,9 +9,17 @@ use unicode_normalization::UnicodeNormalization;
 
 /// `WhiteSpace` and `LineTerminator` of ECMA-262: what `\s` and `trim` mean there.
 fn is_space(character: char) -> bool {
-    matches!(character,
-        '\t' | '\n' | '\u{B}' | '\u{C}' | '\r' | ' ' | '\u{A0}' | '\u{1680}' | '\u{2000}'..='\u{200A}'
-        | '\u{2028}' | '\u{2029}' | '\u{202F}' | '\u{205F}' | '\u{3000}' | '\u{FEFF}')
+    matches!(
+        character,
+        '\t' | '\n' | '\u{B}' | '\u{C}' | '\r' | ' ' | '\u{A0}' | '\u{1680}' | '\u{2000}'
+            ..='\u{200A}'
+                | '\u{2028}'
+                | '\u{2029}'
+                | '\u{202F}'
+                | '\u{205F}'
+                | '\u{3000}'
+                | '\u{FEFF}'
+    )
 }
 
 fn obvious(text: &str) -> String {
@@ -138,10 +146,20 @@ fn removes_what_markdown_would_not_show() {
     let form = |text: &str| String::from_utf8(normalised(text.as_bytes()).into_owned()).unwrap();
     assert_eq!(form(r"a\_b \*c\* \[d\]"), "a_b *c* [d]");
     assert_eq!(form(r"C:\dir stays"), r"C:\dir stays");
-    assert_eq!(form(r"an escaped \\* backslash"), r"an escaped \* backslash");
-    assert_eq!(form("  two  blanks\t\u{A0}and a tab \r\n"), "two blanks and a tab");
+    assert_eq!(
+        form(r"an escaped \\* backslash"),
+        r"an escaped \* backslash"
+    );
+    assert_eq!(
+        form("  two  blanks\t\u{A0}and a tab \r\n"),
+        "two blanks and a tab"
+    );
     assert_eq!(form("cafe\u{301}"), "café");
-    assert_eq!(form("\\=\u{338}"), "≠", "what is rendered, not what is typed");
+    assert_eq!(
+        form("\\=\u{338}"),
+        "≠",
+        "what is rendered, not what is typed"
+    );
     assert_eq!(form(r"ends in a backslash \"), r"ends in a backslash \");
     assert_eq!(form(" \t "), "");
 }

@@ -6,7 +6,10 @@ use super::{LABELS, MINIMUM, VARIANT_MINIMUM};
 
 /// Whether `needle` stands in `haystack`.
 pub fn contains(haystack: &[u8], needle: &[u8]) -> bool {
-    needle.is_empty() || haystack.windows(needle.len()).any(|window| window == needle)
+    needle.is_empty()
+        || haystack
+            .windows(needle.len())
+            .any(|window| window == needle)
 }
 
 /// Leftmost occurrence: its start and the index of the pattern; the shortest of several that begin
@@ -69,7 +72,10 @@ fn stands_in(snippet: &[u8], line: &[u8]) -> bool {
 }
 
 fn forms(snippet: &[u8]) -> Vec<Vec<u8>> {
-    let labelled = [normalised(snippet).into_owned(), composed(snippet).into_owned()];
+    let labelled = [
+        normalised(snippet).into_owned(),
+        composed(snippet).into_owned(),
+    ];
     let unlabelled: Vec<Vec<u8>> = labelled
         .iter()
         .flat_map(|form| LABELS.iter().filter_map(|label| form.strip_prefix(*label)))
