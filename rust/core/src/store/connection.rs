@@ -115,8 +115,9 @@ impl Store {
         }
     }
 
-    /// Rewrites the whole file, so that neither free pages nor slack hold anything old. Needs as much memory as the
-    /// database is large, and no other transaction.
+    /// Rewrites the whole file, so that neither free pages nor the slack of used ones hold anything old. Without it a
+    /// purge leaves what earlier connections without `secure_delete` freed, and copies of rows that moved to another
+    /// page. Needs as much memory as the database is large, and no other transaction.
     pub fn vacuum(&self) -> Result<()> {
         self.check_writable()?;
         self.sql(|conn| conn.execute_batch("VACUUM"))
@@ -350,7 +351,7 @@ fn configure(
         conn.execute_batch("PRAGMA locking_mode = EXCLUSIVE")?;
     }
     conn.execute_batch(
-        "PRAGMA secure_delete = ON; PRAGMA foreign_keys = ON; PRAGMA temp_store = MEMORY",
+        "PRAGMA secure_delete = ON; PRAGMA foreign_keys = ON; PRAGMA temp_store = MEMORY; PRAGMA cache_size = -131072",
     )?;
     if access == Access::Read {
         conn.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;

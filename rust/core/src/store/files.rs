@@ -92,7 +92,7 @@ impl Header {
     /// Why a file of `size` bytes cannot be whole, if it cannot.
     pub(crate) fn truncation(&self, size: u64) -> Option<String> {
         let pages = size / self.page_size;
-        if size % self.page_size != 0 {
+        if !size.is_multiple_of(self.page_size) {
             return Some(format!(
                 "truncated: {size} bytes is not a whole number of {}-byte pages; restore it from a backup",
                 self.page_size
@@ -237,7 +237,7 @@ pub(crate) fn uri(real: &Path, parameters: &str) -> Result<String> {
                 return Err(Error::io(real, source));
             }
             b'/' | b'-' | b'_' | b'.' | b'0'..=b'9' | b'a'..=b'z' | b'A'..=b'Z' => {
-                text.push(char::from(byte))
+                text.push(char::from(byte));
             }
             _ => {
                 // Writing to a String cannot fail.
