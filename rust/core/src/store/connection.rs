@@ -231,7 +231,7 @@ impl Store {
             }
             done => done
                 .map(|()| store)
-                .map_err(|error| read_failure(path, real, error)),
+                .map_err(|error| explain(path, real, error)),
         }
     }
 
@@ -360,28 +360,13 @@ fn configure(
 }
 
 fn wants_shared_memory(error: &rusqlite::Error) -> bool {
-    const CANNOT_INITIALISE: i32 = rusqlite::ffi::SQLITE_READONLY_CANTINIT;
-    match error {
-        rusqlite::Error::SqliteFailure(failure, _) => {
-            failure.code == ErrorCode::CannotOpen || failure.extended_code == CANNOT_INITIALISE
-        }
-        _ => false,
-    }
+    error.sqlite_error_code() == Some(ErrorCode::CannotOpen)
+        || is(error, rusqlite::ffi::SQLITE_READONLY_CANTINIT)
 }
 
-/// A reader cannot undo what a dead writer left half done.
-fn read_failure(path: &Path, real: &Path, error: rusqlite::Error) -> Error {
-    match error.sqlite_error_code() {
-        Some(ErrorCode::ReadOnly | ErrorCode::CannotOpen)
-            if files::beside(real, "-journal").exists() =>
-        {
-            Error::Refused(format!(
-                "{} holds a transaction that its writer did not finish; a run that writes nothing cannot undo it",
-                path.display()
-            ))
-        }
-        _ => explain(path, real, error),
-    }
+/// Has the error this extended code?
+fn is(error: &rusqlite::Error, code: std::ffi::c_int) -> bool {
+    error.sqlite_error().is_some_and(|found| found.extended_code == code)
 }
 
 fn explain(path: &Path, real: &Path, error: rusqlite::Error) -> Error {
@@ -390,6 +375,11 @@ fn explain(path: &Path, real: &Path, error: rusqlite::Error) -> Error {
         Error::io(path, std::io::Error::new(kind, error.to_string()))
     };
     match error.sqlite_error_code() {
+        // A reader cannot undo what a dead writer left half done.
+        _ if is(&error, rusqlite::ffi::SQLITE_READONLY_ROLLBACK) => Error::Refused(format!(
+            "{} holds a transaction that its writer did not finish; a run that writes nothing cannot undo it",
+            path.display()
+        )),
         Some(
             ErrorCode::DatabaseBusy
             | ErrorCode::DatabaseLocked

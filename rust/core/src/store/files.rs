@@ -166,8 +166,8 @@ pub(crate) fn beside(path: &Path, suffix: &str) -> PathBuf {
 struct Stamp {
     ino: (u64, u64),
     size: u64,
+    // Not the time of the last status change: SQLite gives the log of a root's connection the owner of the database.
     mtime: (i64, i64),
-    ctime: (i64, i64),
 }
 
 fn stamp(path: &Path) -> Result<Option<Stamp>> {
@@ -179,7 +179,6 @@ fn stamp(path: &Path) -> Result<Option<Stamp>> {
                     ino: (found.dev(), found.ino()),
                     size: found.size(),
                     mtime: (found.mtime(), found.mtime_nsec()),
-                    ctime: (found.ctime(), found.ctime_nsec()),
                 })
             })
             .map_err(|source| Error::io(path, source)),
