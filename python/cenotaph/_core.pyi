@@ -274,16 +274,19 @@ class Scrubber:
         """The same sessions and snippets with other entry keys; shares the compiled snippets."""
     def scan_files(self, files: Sequence[MemoryFile], threads: int = 0) -> list[FileScan]:
         """Reads the files, in parallel; one result each, in order."""
-    def rewrite_file(self, file: MemoryFile) -> FileScan:
-        """Removes from the file what a scan of its present content finds, atomically.
+    def rewrite_files(self, files: Sequence[MemoryFile], threads: int = 0) -> list[FileScan]:
+        """Removes from each file what a scan of its present content finds, each one atomically.
 
-        Raises `OSError` when it cannot be replaced; the old content is then intact.
+        One result each, in order; where `error` is set, the old content is intact.
         """
     def matches(self, text: bytes) -> bool:
         """Whether a scrub of the text would remove anything."""
 
-def remove_corpus_lines(path: _Path, refs: Refs) -> tuple[int, bool]:
-    """Removes the selected lines of one corpus file: number of lines, and whether the file went."""
+def remove_corpus_lines(files: Sequence[_Path], refs: Refs, threads: int = 0) -> list[tuple[int, str | None]]:
+    """Removes the selected lines of corpus files, each one atomically; a file that keeps only blanks goes.
+
+    For each file the number of lines, and the reason when it could not be rewritten and is as it was.
+    """
 
 def sync_folders(files: Sequence[_Path]) -> None:
     """Makes renames and unlinks durable: one fsync for each folder that holds one of `files`."""

@@ -126,30 +126,6 @@ fn regions(patterns: &Patterns, long: &[u32], stride: usize) -> (Vec<Region>, Ve
 fn tables(
     patterns: &Patterns,
     regular: &[Region],
-<<<<<<< HEAD
-    crowd: &[u32],
-    stride: usize,
-) -> (Filter, Table) {
-    let mut shared: Vec<(u64, u32)> = crowd
-        .iter()
-        .flat_map(|&pattern| grams(patterns, (pattern, 0), stride))
-        .collect();
-    shared.sort_unstable();
-    shared.dedup();
-    let own = regular.iter().flat_map(|&region| {
-        let text = patterns.get(region.0);
-        grams(patterns, region, stride)
-            .map(move |(hash, offset)| (hash, Entry::of_pattern(region.0, text, offset)))
-    });
-    let common = shared
-        .iter()
-        .map(|&(hash, offset)| (hash, Entry::of_crowd(hash, offset)));
-    let items = own.chain(common);
-    let size = regular.len() * stride + shared.len();
-    let mut filter = Filter::new(size);
-    for (hash, _) in items.clone() {
-        filter.insert(hash);
-=======
     crowd: &[Region],
     stride: usize,
 ) -> (Filter, Table) {
@@ -158,7 +134,6 @@ fn tables(
         for offset in region as usize..region as usize + stride {
             filter.insert(hash_at(patterns.get(pattern), offset));
         }
->>>>>>> text
     }
     let mut common: Vec<(u64, u32)> = crowd
         .iter()

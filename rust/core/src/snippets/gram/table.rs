@@ -137,59 +137,12 @@ impl Entry {
     /// Stands for every pattern of the crowd.
     pub(super) const CROWD: u32 = u32::MAX;
 
-<<<<<<< HEAD
-    /// The gram with this hash, at `offset` of some pattern of the crowd.
-    pub(super) fn of_crowd(hash: u64, offset: u32) -> Self {
-        Self::new(0, offset, Kind::Crowd, gram_mark(hash))
-    }
-
-    fn new(pattern: u32, offset: u32, kind: Kind, mark: u32) -> Self {
-        let kind = match kind {
-            Kind::Within(before) => before,
-            Kind::Bare => 5,
-            Kind::Crowd => 6,
-        };
-        let place = offset << 3 | kind;
-        Self {
-            pattern,
-            place,
-            mark,
-        }
-    }
-
-    pub(super) fn pattern(self) -> u32 {
-        self.pattern
-    }
-
-    pub(super) fn offset(self) -> usize {
-        (self.place >> 3) as usize
-    }
-
-    pub(super) fn kind(self) -> Kind {
-        match self.place & 7 {
-            5 => Kind::Bare,
-            6 => Kind::Crowd,
-            before => Kind::Within(before),
-        }
-    }
-
-    /// False when the bytes around the sample at `at`, whose gram has this hash, rule the entry out.
-    #[inline]
-    pub(super) fn agrees(self, haystack: &[u8], at: usize, hash: u64) -> bool {
-        match self.kind() {
-            Kind::Within(before) => {
-                let start = at.checked_sub(before as usize);
-                start.and_then(|start| wide_mark(haystack, start)) == Some(self.mark)
-            }
-            Kind::Bare | Kind::Crowd => gram_mark(hash) == self.mark,
-=======
     /// `key` is the key of the gram at `offset`.
     pub(super) fn new(pattern: u32, offset: u32, key: u64) -> Self {
         Self {
             pattern,
             offset,
             mark: mark(key),
->>>>>>> text
         }
     }
 }
