@@ -77,7 +77,9 @@ def prefix_rows(folder: Path, megabytes: int, runs: int) -> list[Row]:
         )
         size = f"{megabytes} MB, {count} sessions"
         rows += [
-            Row("prefix scan", size, "grep -F -f", ours, cpu_of(["grep", "-c", "-F", "-f", str(refs), str(path)], runs)),
+            Row(
+                "prefix scan", size, "grep -F -f", ours, cpu_of(["grep", "-c", "-F", "-f", str(refs), str(path)], runs)
+            ),
             Row("prefix scan", size, "newline floor", ours, cpu_of(["wc", "-l", str(path)], runs)),
         ]
         if shutil.which("rg"):
@@ -86,7 +88,7 @@ def prefix_rows(folder: Path, megabytes: int, runs: int) -> list[Row]:
     return rows
 
 
-def kernel_rows(quick: bool) -> list[dict[str, object]]:
+def kernel_rows(*, quick: bool) -> list[dict[str, object]]:
     """Gram engine beside aho-corasick and the newline floor, from the Rust example."""
     command = ["cargo", "run", "--release", "--quiet", "-p", "cenotaph-core", "--example", "scan", "--", "--json"]
     command += ["--quick"] if quick else []
@@ -157,10 +159,12 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="cenotaph-bench-") as name:
         folder = Path(name)
         rows = [*prefix_rows(folder, megabytes, runs), *scrub_rows(folder, megabytes, runs), *forget_rows(folder, runs)]
-    kernels = kernel_rows(asked.quick)
+    kernels = kernel_rows(quick=asked.quick)
     print(f"{'bench':12} {'size':26} {'peer':20} {'ours s':>8} {'peer s':>8} {'ratio':>7}")
     for row in rows:
-        print(f"{row.bench:12} {row.size:26} {row.peer:20} {row.ours_cpu_s:8.3f} {row.peer_cpu_s:8.3f} {row.ratio:7.1f}")
+        print(
+            f"{row.bench:12} {row.size:26} {row.peer:20} {row.ours_cpu_s:8.3f} {row.peer_cpu_s:8.3f} {row.ratio:7.1f}"
+        )
     for kernel in kernels:
         print(json.dumps(kernel))
     if asked.record:
@@ -173,8 +177,12 @@ def record(rows: list[Row], kernels: list[dict[str, object]]) -> None:
         (line.split(":")[1].strip() for line in Path("/proc/cpuinfo").read_text().splitlines() if "model name" in line),
         platform.processor(),
     )
-    revision = subprocess.run(["git", "rev-parse", "--short", "HEAD"], text=True, capture_output=True, check=False, cwd=ROOT)
-    target = ROOT / "benches" / "records" / f"{platform.system()}-{platform.machine()}-{cpu}.json".replace(" ", "-").lower()
+    revision = subprocess.run(
+        ["git", "rev-parse", "--short", "HEAD"], text=True, capture_output=True, check=False, cwd=ROOT
+    )
+    target = (
+        ROOT / "benches" / "records" / f"{platform.system()}-{platform.machine()}-{cpu}.json".replace(" ", "-").lower()
+    )
     figures = [asdict(row) | {"ratio": round(row.ratio, 2)} for row in rows]
     content = {"cpu": cpu, "revision": revision.stdout.strip(), "python": platform.python_version()}
     text = json.dumps(content | {"rows": figures, "kernels": kernels}, indent=1)

@@ -2,9 +2,9 @@
 
     python examples/demo.py [DIR]
 
-Two sessions talked: Ada, who mailed an invoice, and the owner, who likes coffee without sugar. Both were remembered: as
-corpus lines, as entries of MEMORY.md, as a quotation in the diary, in the index, in staging and in a backup. Then Ada asks to
-be forgotten.
+Two sessions talked: Ada, who mailed an invoice, and the owner, who likes coffee without sugar. Both were remembered:
+as corpus lines, as entries of MEMORY.md, as a quotation in the diary, in the index, in staging and in a backup. Then
+Ada asks to be forgotten.
 """
 
 from __future__ import annotations
@@ -125,7 +125,9 @@ def write_plugin_state(database: sqlite3.Connection, workspace: Path, files: dic
         key = entry_key(said)
         put("short-term-recall", key, {"key": key, "path": DAY, "startLine": 1, "endLine": 1, "snippet": said})
         scope = f"main:sessions/main/{session_id}"
-        put("dreaming-session-ingestion-seen", f"{scope}:0", {"scope": scope, "index": 0, "hashes": [sha256(said)[:40]]})
+        put(
+            "dreaming-session-ingestion-seen", f"{scope}:0", {"scope": scope, "index": 0, "hashes": [sha256(said)[:40]]}
+        )
     content = files["MEMORY.md"]
     made = "2026-11-20T09:00:00.000Z"
     backup = {"createdAt": made, "content": content, "contentHash": sha256(content)}
@@ -150,7 +152,9 @@ def make(state: Path) -> None:
 def kept_transcript(state: Path) -> int:
     """How often the fact stands in the transcript, which is kept by design."""
     database = sqlite3.connect(state / "agents/main/agent/openclaw-agent.sqlite")
-    (count,) = database.execute("SELECT count(*) FROM transcript_events WHERE event_json LIKE '%Brightwater%'").fetchone()
+    (count,) = database.execute(
+        "SELECT count(*) FROM transcript_events WHERE event_json LIKE '%Brightwater%'"
+    ).fetchone()
     database.close()
     return count
 

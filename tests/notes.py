@@ -5,6 +5,7 @@ from __future__ import annotations
 import unicodedata
 
 from hypothesis import strategies as st
+
 from state_maker import lineage, marker
 
 TARGET, SURVIVOR = "5e551000-aaaa-4000-8000-000000000001", "5e551000-bbbb-4000-8000-000000000002"

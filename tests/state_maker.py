@@ -222,35 +222,69 @@ class StateMaker:
         facts = dict(entry or {})
         if current:
             value = {"sessionId": session_id, "updatedAt": created, "sessionStartedAt": created, **facts}
-            self._put("session_nodes", session_key=key, current_session_id=session_id, entry_json=compact(value),
-                      entry_valid=1, updated_at=created, created_at=created)
+            self._put(
+                "session_nodes",
+                session_key=key,
+                current_session_id=session_id,
+                entry_json=compact(value),
+                entry_valid=1,
+                updated_at=created,
+                created_at=created,
+            )
         hook = facts.get("hookExternalContentSource")
         values: Row = {
-            "session_id": session_id, "session_key": key, "created_at": created, "updated_at": created,
-            "transcript_updated_at": created if messages else None, "session_scope": "conversation",
-            "session_entry_provenance": 1, "acp_owned": 0, "chat_type": facts.get("chatType"),
+            "session_id": session_id,
+            "session_key": key,
+            "created_at": created,
+            "updated_at": created,
+            "transcript_updated_at": created if messages else None,
+            "session_scope": "conversation",
+            "session_entry_provenance": 1,
+            "acp_owned": 0,
+            "chat_type": facts.get("chatType"),
             "hook_external_content_source": hook if hook in ("gmail", "webhook") else None,
         }
         self._put("session_windows", **(values | dict(window or {})))
         for namespace, actor in participants:
             text = namespace if isinstance(namespace, str) else compact(namespace)
-            self._put("session_participants", session_key=key, identity_namespace=text, actor_id=actor,
-                      contribution_count=1, first_prompted_at=created, last_prompted_at=created)
+            self._put(
+                "session_participants",
+                session_key=key,
+                identity_namespace=text,
+                actor_id=actor,
+                contribution_count=1,
+                first_prompted_at=created,
+                last_prompted_at=created,
+            )
         if messages:
             for number, event in enumerate(self.events(session_id, messages, created)):
                 text = compact(event)
-                self._put("transcript_events", session_id=session_id, seq=number, event_json=text,
-                          created_at=created + number, event_utf8_bytes=len(text.encode()))
+                self._put(
+                    "transcript_events",
+                    session_id=session_id,
+                    seq=number,
+                    event_json=text,
+                    created_at=created + number,
+                    event_utf8_bytes=len(text.encode()),
+                )
         return key
 
     def events(self, session_id: str, messages: Sequence[Mapping[str, object]], created: int = T0) -> list[Row]:
         """Transcript records of a session: header, then one record a message."""
-        records: list[Row] = [{"type": "session", "version": 4, "id": session_id, "timestamp": iso(created),
-                               "cwd": str(self.workspace)}]
+        records: list[Row] = [
+            {"type": "session", "version": 4, "id": session_id, "timestamp": iso(created), "cwd": str(self.workspace)}
+        ]
         for number, message in enumerate(messages, 1):
             at = created + number * 1000
-            records.append({"type": "message", "id": f"m{number}", "parentId": f"m{number - 1}" if number > 1 else None,
-                            "timestamp": iso(at), "message": {"timestamp": at, **message}})
+            records.append(
+                {
+                    "type": "message",
+                    "id": f"m{number}",
+                    "parentId": f"m{number - 1}" if number > 1 else None,
+                    "timestamp": iso(at),
+                    "message": {"timestamp": at, **message},
+                }
+            )
         return records
 
     def archive(
@@ -273,9 +307,21 @@ class StateMaker:
         generation = sha256("generation " + session_id)[:32]
         suffix = ".zst" if encoding == "zstd" else ""
         name = f"{session_id}.jsonl.{reason}.{iso(created).replace(':', '-')}.{generation}{suffix}"
-        self._put("session_transcript_archives", session_id=session_id, generation=generation, session_key=key,
-                  reason=reason, encoding=encoding, archive_blob=data, archive_sha256=sha256(data), archive_name=name,
-                  created_at=created, published_at=created, publish_attempts=1, last_publish_attempt_at=created)
+        self._put(
+            "session_transcript_archives",
+            session_id=session_id,
+            generation=generation,
+            session_key=key,
+            reason=reason,
+            encoding=encoding,
+            archive_blob=data,
+            archive_sha256=sha256(data),
+            archive_name=name,
+            created_at=created,
+            published_at=created,
+            publish_attempts=1,
+            last_publish_attempt_at=created,
+        )
         if published:
             folder = self.state / "agents" / self.agent / "sessions"
             folder.mkdir(parents=True, exist_ok=True)
@@ -284,19 +330,37 @@ class StateMaker:
 
     def origin(self, key: str, session_id: str, *, agent: str | None = None, session_key: str | None = None) -> None:
         """One origin row."""
-        self._put("memory_entry_origins", entry_key=key, agent_id=agent or self.agent, session_id=session_id,
-                  session_key=session_key, origin_class="owner", observed_at=T0)
+        self._put(
+            "memory_entry_origins",
+            entry_key=key,
+            agent_id=agent or self.agent,
+            session_id=session_id,
+            session_key=session_key,
+            origin_class="owner",
+            observed_at=T0,
+        )
 
     def tombstone(self, session_id: str, *, agent: str | None = None) -> None:
         """A tombstone that an earlier purge (or another agent) left."""
-        self._put("memory_session_tombstones", session_id=session_id, agent_id=agent or self.agent,
-                  reason="forgotten", created_at=T0)
+        self._put(
+            "memory_session_tombstones",
+            session_id=session_id,
+            agent_id=agent or self.agent,
+            reason="forgotten",
+            created_at=T0,
+        )
 
     # -- index ----------------------------------------------------------------------------------
     def source(self, path: str, source: str = "memory", text: str = "") -> None:
         """One row of the index's file list."""
-        self._put("memory_index_sources", path=path, source=source, hash=sha256(text), mtime=float(T0),
-                  size=len(text.encode()))
+        self._put(
+            "memory_index_sources",
+            path=path,
+            source=source,
+            hash=sha256(text),
+            mtime=float(T0),
+            size=len(text.encode()),
+        )
 
     def chunk(
         self,
@@ -313,11 +377,27 @@ class StateMaker:
         """One chunk row with its provenance and recall metadata. Returns its id."""
         digest = sha256(text)
         identity = sha256(f"{source}:{path}:{lines[0]}:{lines[1]}:{digest}:fts-only")
-        self._put("memory_index_chunks", id=identity, path=path, source=source, start_line=lines[0],
-                  end_line=lines[1], hash=digest, model="fts-only", text=text, embedding=b"", updated_at=T0)
+        self._put(
+            "memory_index_chunks",
+            id=identity,
+            path=path,
+            source=source,
+            start_line=lines[0],
+            end_line=lines[1],
+            hash=digest,
+            model="fts-only",
+            text=text,
+            embedding=b"",
+            updated_at=T0,
+        )
         if provenance:
-            self._put("memory_index_chunk_provenance", chunk_id=identity, origin_class=origin, session_kind=kind,
-                      observed_at=T0)
+            self._put(
+                "memory_index_chunk_provenance",
+                chunk_id=identity,
+                origin_class=origin,
+                session_kind=kind,
+                observed_at=T0,
+            )
             self._put("memory_index_chunk_recall_metadata", chunk_id=identity)
         if cached:
             self.cache(digest)
@@ -325,62 +405,115 @@ class StateMaker:
 
     def cache(self, digest: str, vector: bytes = b"\0" * 32) -> None:
         """One row of the embedding cache, for the chunk text with this hash."""
-        self._put("memory_embedding_cache", provider="openai", model="fts-only", provider_key="k", hash=digest,
-                  embedding=vector, dims=len(vector) // 8, updated_at=T0)
+        self._put(
+            "memory_embedding_cache",
+            provider="openai",
+            model="fts-only",
+            provider_key="k",
+            hash=digest,
+            embedding=vector,
+            dims=len(vector) // 8,
+            updated_at=T0,
+        )
 
     # -- plugin state ---------------------------------------------------------------------------
     def plugin(self, namespace: str, logical: str, value: object) -> None:
         """One row of the memory plugin, in its envelope."""
-        envelope = {"version": 1, "workspaceKey": self.workspace_key, "workspaceDir": os.path.abspath(self.workspace),
-                    "key": logical, "value": value}
+        envelope = {
+            "version": 1,
+            "workspaceKey": self.workspace_key,
+            "workspaceDir": os.path.abspath(self.workspace),
+            "key": logical,
+            "value": value,
+        }
         self.plugin_row(PLUGIN, namespace, f"{self.workspace_key}:{sha256(logical)}", compact(envelope))
 
     def plugin_row(self, plugin: str, namespace: str, entry_key: str, text: str) -> None:
         """One raw plugin-state row, for damaged or foreign ones too."""
         self._order += 1
-        row: Row = {"plugin_id": plugin, "namespace": namespace, "entry_key": entry_key, "value_json": text,
-                    "created_at": T0 + self._order, "expires_at": None}
+        row: Row = {
+            "plugin_id": plugin,
+            "namespace": namespace,
+            "entry_key": entry_key,
+            "value_json": text,
+            "created_at": T0 + self._order,
+            "expires_at": None,
+        }
         self._shared.rows.append(("plugin_state_entries", row))
 
     def short_term(self, key: str, snippet: str, path: str = "memory/notes.md", *, signals: bool = True) -> None:
         """A recall candidate and, unless told otherwise, its phase signals."""
-        self.plugin("short-term-recall", key, {
-            "key": key, "path": path, "startLine": 1, "endLine": 1, "source": "memory", "snippet": snippet,
-            "recallCount": 1, "dailyCount": 1, "groundedCount": 0, "totalScore": 1.5, "maxScore": 0.5,
-            "firstRecalledAt": iso(T0), "lastRecalledAt": iso(T0), "queryHashes": [], "recallDays": ["2026-11-20"],
-            "conceptTags": []})
+        self.plugin(
+            "short-term-recall",
+            key,
+            {
+                "key": key,
+                "path": path,
+                "startLine": 1,
+                "endLine": 1,
+                "source": "memory",
+                "snippet": snippet,
+                "recallCount": 1,
+                "dailyCount": 1,
+                "groundedCount": 0,
+                "totalScore": 1.5,
+                "maxScore": 0.5,
+                "firstRecalledAt": iso(T0),
+                "lastRecalledAt": iso(T0),
+                "queryHashes": [],
+                "recallDays": ["2026-11-20"],
+                "conceptTags": [],
+            },
+        )
         if signals:
-            self.plugin("short-term-phase-signals", key,
-                        {"key": key, "lightHits": 1, "remHits": 0, "lastLightAt": iso(T0)})
+            self.plugin(
+                "short-term-phase-signals", key, {"key": key, "lightHits": 1, "remHits": 0, "lastLightAt": iso(T0)}
+            )
 
     def seen(self, scope: str, *, index: int = 0, hashes: Sequence[str] = ("0" * 40,)) -> None:
         """Hashes of messages that ingestion has already read."""
-        self.plugin("dreaming-session-ingestion-seen", f"{scope}:{index}",
-                    {"scope": scope, "index": index, "hashes": list(hashes)})
+        self.plugin(
+            "dreaming-session-ingestion-seen",
+            f"{scope}:{index}",
+            {"scope": scope, "index": index, "hashes": list(hashes)},
+        )
 
     def checkpoint(self, state_key: str) -> None:
         """How far ingestion has read a transcript."""
-        self.plugin("dreaming-session-ingestion-files", state_key,
-                    {"mtimeMs": T0, "size": 10, "contentHash": sha256(state_key), "lineCount": 2,
-                     "lastContentLine": 2})
+        self.plugin(
+            "dreaming-session-ingestion-files",
+            state_key,
+            {"mtimeMs": T0, "size": 10, "contentHash": sha256(state_key), "lineCount": 2, "lastContentLine": 2},
+        )
 
     def backup(self, content: str, at: int = T0) -> None:
         """A stored earlier MEMORY.md."""
         digest = sha256(content)
-        self.plugin("dreaming-memory-backups", f"{iso(at)}:{digest[:12]}",
-                    {"createdAt": iso(at), "content": content, "contentHash": digest})
+        self.plugin(
+            "dreaming-memory-backups",
+            f"{iso(at)}:{digest[:12]}",
+            {"createdAt": iso(at), "content": content, "contentHash": digest},
+        )
 
     def observed(self, relative: str, session_id: str | None, *, session_key: str | None = None, at: int = T0) -> None:
         """A row of the write observer."""
         real = sha256(os.path.realpath(self.workspace))
-        value: Row = {"version": 1, "workspaceKey": real, "relativePath": relative, "fileHash": sha256(relative),
-                      "originClass": "agent", "observedAt": at, "reservationId": sha256(relative)[:32]}
+        value: Row = {
+            "version": 1,
+            "workspaceKey": real,
+            "relativePath": relative,
+            "fileHash": sha256(relative),
+            "originClass": "agent",
+            "observedAt": at,
+            "reservationId": sha256(relative)[:32],
+        }
         if session_id is not None:
             value["sessionId"] = session_id
         if session_key is not None:
             value["sessionKey"] = session_key
-        self.plugin_row("core:memory-artifact-provenance", "workspace-files", f"{real}:{sha256(relative)}",
-                        compact(value))
+        self.plugin_row(
+            "core:memory-artifact-provenance", "workspace-files", f"{real}:{sha256(relative)}", compact(value)
+        )
 
     def locked_by(self, owner: str, acquired: int, start: float | None = None) -> None:
         """The workspace lock, as a process holds it (or left it)."""

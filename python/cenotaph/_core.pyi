@@ -7,9 +7,9 @@ interrupted with Ctrl-C. I/O errors are `OSError` with the file name set.
 
 from collections.abc import Sequence
 from os import PathLike
-from typing import final
+from typing import TypeAlias, final
 
-type Path = str | PathLike[str]
+Path: TypeAlias = str | PathLike[str]
 
 __version__: str
 DEBUG_BUILD: bool
@@ -166,7 +166,7 @@ class Corpus:
     rewritten_files: list[str]
     """Real paths of corpus files that lose some lines."""
     snippet_count: int
-    short_snippets: int
+    """Distinct snippets of 12 UTF-16 units or more in the removed lines."""
     failures: list[tuple[str, str]]
     """Files that could not be read, each with the system's message."""
 
@@ -182,6 +182,8 @@ class MemoryFile:
 
     relative: str
     path: str
+
+    def __new__(cls, relative: str, path: Path) -> MemoryFile: ...
 
 @final
 class MemoryFiles:
@@ -205,8 +207,13 @@ class FileScan:
     entries: int
     lines: int
     shared_lines: list[int]
+    """Numbers (from 1) of removed lines of which every snippet also stands in a surviving corpus line."""
     stacked: list[str]
-    """Namespaces with the number of rows that could not be decoded."""
+    """Keys that are not selected but label an entry that a selected key labels too."""
+    untraced: list[str]
+    """Keys of markers without an origin row."""
+    history_refused: bool
+    """Whether highlights of an old consolidation history remain, which nobody can trace."""
     changed: bool
     error: str | None
 
@@ -271,8 +278,8 @@ class Store:
     def participants(self) -> list[Participant]: ...
     def archives(self) -> list[Archive]:
         """By `created_at`, then session id, then generation."""
-    def archive_text(self, session_id: str, generation: str) -> bytes:
-        """The archived JSONL, decompressed in memory."""
+    def archive_text(self, session_id: str, generation: str) -> bytes | None:
+        """The archived JSONL, decompressed in memory; None when there is no such row."""
     def transcript(self, session_id: str, archive_folders: Sequence[Path] = ()) -> list[bytes] | None:
         """Events of a live session in order, each one JSON; zstd events opened; cold archives read. None: no events."""
     def lineage(self, agent: str, session_ids: Sequence[str], extra_keys: Sequence[str] = ()) -> Lineage: ...
@@ -325,7 +332,8 @@ class StateStore:
         """Deletes and rewrites what the plan lists, in one transaction."""
     def lock_workspace(self, workspace_key: str, owner: str, now_ms: int, wait_ms: int = 10_000) -> None:
         """Takes the workspace lock as the host does. Raises `StoreBusy` naming the owner."""
-    def unlock_workspace(self, workspace_key: str, owner: str) -> None: ...
+    def unlock_workspace(self, workspace_key: str, owner: str) -> bool:
+        """Gives the lock back; False when `owner` no longer held it."""
     def checkpoint(self, deadline_ms: int = 5_000) -> bool: ...
     def unchanged(self) -> bool: ...
     def close(self) -> None: ...

@@ -216,16 +216,12 @@ def resolve_agent(config: Config, requested: str | None) -> AgentConfig:
     raise SelectionError(message)
 
 
-def workspace_of(
-    config: Config, agent: AgentConfig, state_dir: Path, env: Mapping[str, str] | None = None
-) -> Path:
+def workspace_of(config: Config, agent: AgentConfig, state_dir: Path, env: Mapping[str, str] | None = None) -> Path:
     """Absolute path of an agent's workspace; symlinks are kept."""
     return absolute_path(_workspace_text(config, agent, state_dir, env), env)
 
 
-def _workspace_text(
-    config: Config, agent: AgentConfig, state_dir: Path, env: Mapping[str, str] | None
-) -> str:
+def _workspace_text(config: Config, agent: AgentConfig, state_dir: Path, env: Mapping[str, str] | None) -> str:
     own, shared = _path_text(agent.workspace), _path_text(config.default_workspace)
     if own:
         return own

@@ -40,8 +40,9 @@ class Memory:
         keep_shared: bool = False,
         on_step: Callable[[str], None] = lambda _: None,
     ) -> ForgetReport:
-        """Deletes everything that memory derived from the selected sessions. Selectors are OR-ed, exact, case-sensitive.
+        """Deletes everything that memory derived from the selected sessions.
 
+        Selectors are OR-ed, exact and case-sensitive.
         `sessions`: session ids or keys. `hook_sources`: exact hook sources. `participants`: raw participant ids, in any
         identity namespace. `since`: ISO 8601; only sessions created at or after it. `dry_run`: report what would go and
         change nothing. `keep_shared`: keep quoted lines whose only snippets surviving sessions also said. `on_step` is
@@ -75,8 +76,8 @@ def open(  # noqa: A001 -- `cenotaph.open` is what a reader looks for
 ) -> Memory:
     """The memory of `agent` (default: the configuration's default agent) in a state directory.
 
-    `state_dir`: else CENOTAPH_STATE_DIR, OPENCLAW_STATE_DIR, `~/.cenotaph`. `create`: make a native state directory where
-    there is none. Raises `ConfigError`, `SelectionError` for an unknown agent, `OSError`.
+    `state_dir`: else CENOTAPH_STATE_DIR, OPENCLAW_STATE_DIR, `~/.cenotaph`. `create`: make a native state directory
+    where there is none. Raises `ConfigError`, `SelectionError` for an unknown agent, `OSError`.
     """
     return Memory(create_place(state_dir, agent=agent) if create else find_place(state_dir, agent))
 

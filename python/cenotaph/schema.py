@@ -56,9 +56,7 @@ def _one_of(*words: str) -> Check:
     return check
 
 
-def _number(
-    low: float = -math.inf, high: float = math.inf, *, whole: bool = False, above: bool = False
-) -> Check:
+def _number(low: float = -math.inf, high: float = math.inf, *, whole: bool = False, above: bool = False) -> Check:
     """A number in `low..high`; `above` excludes `low` itself."""
     kind = "a whole number" if whole else "a number"
     span = [f"{'above' if above else 'of at least'} {low:g}"] if low > -math.inf else []

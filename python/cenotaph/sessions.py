@@ -204,11 +204,7 @@ def _read_entries(nodes: Iterable[NodeRow]) -> _Entries:
 
 def _read_entry(node: NodeRow) -> _Entry | None:
     table = _json_table(node.entry_json)
-    if (
-        table is None
-        or table.get("sessionId") != node.current_session_id
-        or not is_number(table.get("updatedAt"))
-    ):
+    if table is None or table.get("sessionId") != node.current_session_id or not is_number(table.get("updatedAt")):
         return None
     return _Entry(
         session_id=node.current_session_id,
@@ -257,9 +253,7 @@ class _Lineage:
             window.session_key: (window.parent_session_key, window.spawned_by) for window in windows
         }
         self._parents.update(
-            (key, (entry.parent_key, entry.spawned_by))
-            for key, entry in entries.items()
-            if not entry.is_damaged
+            (key, (entry.parent_key, entry.spawned_by)) for key, entry in entries.items() if not entry.is_damaged
         )
         self._cron: dict[str, bool] = {}
 
@@ -339,15 +333,11 @@ def _from_archives(
     return registered + _unregistered(rows, files, live_ids)
 
 
-def _unregistered(
-    rows: Sequence[ArchiveRow], files: Iterable[ArchiveFile], live_ids: Collection[str]
-) -> list[Session]:
+def _unregistered(rows: Sequence[ArchiveRow], files: Iterable[ArchiveFile], live_ids: Collection[str]) -> list[Session]:
     names = {row.archive_name for row in rows}
     known_ids = {*live_ids, *(row.session_id for row in rows)}
     long_ids = {
-        _short_form(each): each
-        for each in known_ids
-        if len(each.encode(errors="surrogatepass")) > LONG_ID_BYTES
+        _short_form(each): each for each in known_ids if len(each.encode(errors="surrogatepass")) > LONG_ID_BYTES
     }
     found: dict[str, Session] = {}
     for file in files:

@@ -51,9 +51,7 @@ LABELS = {"user": "User: ", "assistant": "Assistant: "}
 TOOL_CALL_TYPES = ("toolCall", "tool_call", "tool_use")
 WRITING_TOOLS = ("write", "edit", "apply_patch")
 PATH_KEYS = ("path", "file_path", "filePath")
-PATCH_PATH = re.compile(
-    "^\\*\\*\\* (?:(?:Add|Update|Delete) File|Move to): ([^\n\r\u2028\u2029]+)", re.MULTILINE
-)
+PATCH_PATH = re.compile("^\\*\\*\\* (?:(?:Add|Update|Delete) File|Move to): ([^\n\r\u2028\u2029]+)", re.MULTILINE)
 MAY_CALL_TOOLS = re.compile(rb"tool(?:Call|_call|_use)|\\u00[2-7]")
 ROOT_FILES = ("MEMORY.md", "USER.md")
 
@@ -305,9 +303,7 @@ def _called_paths(message: Table, workspace: Path) -> Iterator[str]:
         if call.get("type") not in TOOL_CALL_TYPES or name not in WRITING_TOOLS:
             continue
         arguments = call.get("arguments")
-        table = _arguments(
-            call.get("input") if arguments is None else arguments, is_patch=name == "apply_patch"
-        )
+        table = _arguments(call.get("input") if arguments is None else arguments, is_patch=name == "apply_patch")
         base = _text(table.get("cwd"))
         for path in _named_paths(table, is_patch=name == "apply_patch"):
             memory_path = _memory_path(workspace / base / path, workspace)

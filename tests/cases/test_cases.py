@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from conftest import TESTS, CommandLine
 from scene import SURVIVOR, TARGET
 from state_maker import StateMaker, corpus_line

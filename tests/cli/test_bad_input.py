@@ -17,8 +17,8 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-
 import pytest
+
 from conftest import CommandLine, Done
 from scene import SECRET, TARGET, origin_keys, own, play
 from state_maker import StateMaker, database, marker, octet_length, snapshot
@@ -487,5 +487,3 @@ def test_a_file_that_grew_between_plan_and_apply_is_planned_again(maker: StateMa
     assert path.read_bytes() == b"kept\nlate\nlast\n"
     assert clean.read_bytes() == b"nothing\n"
     assert report.exit_status == 0
-
-

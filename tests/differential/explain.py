@@ -19,8 +19,9 @@ from typing import Any, TypeAlias
 
 import apsw
 from reference import NUMBERS, OURS, PEER, Rules, text_of
-from state_maker import AGENT, AGENT_DB, PLUGIN, STATE_DB, sha256
 from world import BACKUPS, Element, Left, Record, World
+
+from state_maker import AGENT, AGENT_DB, PLUGIN, STATE_DB, sha256
 
 Item: TypeAlias = dict[str, str]
 Row: TypeAlias = tuple[Any, ...]
@@ -100,7 +101,9 @@ class Explainer:
             self.cause[element] = found
         return self.cause[element]
 
-    def flips(self, rules: Rules, base: Left, element: Element, change: Callable[[Rules, str], Rules]) -> frozenset[str]:
+    def flips(
+        self, rules: Rules, base: Left, element: Element, change: Callable[[Rules, str], Rules]
+    ) -> frozenset[str]:
         """Numbers of the rules that decide about the element."""
         there = element in base.elements()
         return frozenset(

@@ -143,7 +143,7 @@ def spellings(snippet: str) -> set[str]:
     return {plain} | {plain.removeprefix(label) for label in LABELS if plain.startswith(label)}
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def spelled_out(snippet: str, v3: bool, v4: bool) -> tuple[bytes, tuple[bytes, ...]]:
     """The stored form of a snippet, and those that count on a normalised line."""
     length = utf16_length(snippet)
@@ -178,9 +178,7 @@ def session_of(run: str) -> str:
 def spelled(ids: Iterable[str]) -> set[str]:
     """Ids with the file name form of those that are too long for one."""
     found = set(ids)
-    return found | {
-        "session-" + hashlib.sha256(name.encode()).hexdigest() for name in found if len(name.encode()) > 96
-    }
+    return found | {"session-" + hashlib.sha256(name.encode()).hexdigest() for name in found if len(name.encode()) > 96}
 
 
 def names_session(text: str, selection: Selection) -> bool:
@@ -556,8 +554,10 @@ class Scrub:
             while start < len(lines) and blank(lines[start]):
                 start += 1
             end = self.block_limit(start, number)
-            return Unit(first, start, end, [number], [key]) if end > start else Unit(
-                first, number + 1, number + 1, [number], [key]
+            return (
+                Unit(first, start, end, [number], [key])
+                if end > start
+                else Unit(first, number + 1, number + 1, [number], [key])
             )
         if start < len(lines) and key_of(lines[start]) is None:
             start += 1

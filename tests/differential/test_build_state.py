@@ -10,10 +10,11 @@ from typing import Any
 
 import apsw
 import pytest
-from conftest import CommandLine
 from reference import OURS, PEER
-from state_maker import AGENT, AGENT_DB, STATE_DB
 from world import World
+
+from conftest import CommandLine
+from state_maker import AGENT, AGENT_DB, STATE_DB
 
 MAIL, GROUP = "5e551000-0000-4000-8000-000000000001", "5e551000-0000-4000-8000-000000000002"
 NOTE = "memory/2026-11-20-0915.md"
@@ -130,7 +131,9 @@ def test_forgotten_vectors_are_gone_and_the_rest_still_answers(shared: Path, cli
     assert len(kept) == 2
     assert {row[0] for row in db.execute("SELECT id FROM memory_index_chunks_vec")} == kept
     target = next(vectors[name] for name in sorted(kept))
-    nearest = db.execute("SELECT id FROM memory_index_chunks_vec WHERE embedding MATCH ? AND k = 8", (target,)).fetchall()
+    nearest = db.execute(
+        "SELECT id FROM memory_index_chunks_vec WHERE embedding MATCH ? AND k = 8", (target,)
+    ).fetchall()
     assert {row[0] for row in nearest} == kept
     assert db.pragma("integrity_check") == "ok"
     db.close()

@@ -12,8 +12,9 @@ import oracle
 import pytest
 from explain import Explainer, Sides, judge
 from reference import OURS, PEER
-from state_maker import AGENT, AGENT_DB, PLUGIN, STATE_DB, database
 from world import BACKUPS, World
+
+from state_maker import AGENT, AGENT_DB, PLUGIN, STATE_DB, database
 
 NAME, SELECTION = "s50-seed7", "gmail"
 

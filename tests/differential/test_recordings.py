@@ -12,11 +12,12 @@ from typing import Any
 
 import oracle
 import pytest
-from conftest import TESTS, CommandLine
 from explain import OWN_REPORT_FIELDS, Explainer, Sides, Verdict, judge
 from reference import OURS
-from state_maker import snapshot
 from world import World
+
+from conftest import TESTS, CommandLine
+from state_maker import snapshot
 
 SHARED = Path(os.environ.get("CENOTAPH_SHARED", TESTS.parent.parent / "shared"))
 RECORDINGS = oracle.recordings(SHARED) if SHARED.is_dir() else []

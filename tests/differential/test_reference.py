@@ -12,12 +12,21 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from notes import (
-    COMMON, GONE_KEYS, KEPT, KEPT_KEYS, SAID, SURVIVOR, TARGET, TARGET_KEY, notes,
-)  # fmt: skip
 from reference import OURS, Outcome, Selection, purge
-from state_maker import CORPUS, StateMaker, corpus_line
 from world import read_workspace
+
+from notes import (
+    COMMON,
+    GONE_KEYS,
+    KEPT,
+    KEPT_KEYS,
+    SAID,
+    SURVIVOR,
+    TARGET,
+    TARGET_KEY,
+    notes,
+)  # fmt: skip
+from state_maker import CORPUS, StateMaker, corpus_line
 
 SETTINGS = settings(
     deadline=None, max_examples=150, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from reference import OURS, Outcome, Rules, Scrubbed, Selection, blank, names_session, purge, scrub, session_of, text_of
+
 from state_maker import AGENT, AGENT_DB, CORPUS, PLUGIN, STATE_DB, has_table, reading, sha256
 
 Record: TypeAlias = dict[str, Any]
@@ -133,7 +134,11 @@ class World:
         doomed: set[str] = set()
         touched: set[str] = set()
         for chunk in self.chunks:
-            if chunk.path in changed or chunk.path in stale and chunk.source == "memory" or self._swept(chunk, outcome):
+            if (
+                chunk.path in changed
+                or (chunk.path in stale and chunk.source == "memory")
+                or self._swept(chunk, outcome)
+            ):
                 doomed.add(chunk.id)
                 if chunk.source == "sessions":
                     touched.add(chunk.path)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+
 from scene import SURVIVOR, TARGET, origin_keys, own, play, plugin_keys
 from state_maker import StateMaker, lineage, marker
 
@@ -54,7 +55,11 @@ def test_v01_the_other_keys_are_listed_and_forgotten_with_it(maker: StateMaker, 
 
 
 def test_v01_a_joined_key_takes_its_other_units_too(maker: StateMaker, forget: Forget) -> None:
-    files = {"MEMORY.md": f"{K}\n{E}\n- shared\n", "memory/a.md": f"{K2}\n{K}\n- twin\n", "memory/b.md": f"{K2}\n- far\n- x\n"}
+    files = {
+        "MEMORY.md": f"{K}\n{E}\n- shared\n",
+        "memory/a.md": f"{K2}\n{K}\n- twin\n",
+        "memory/b.md": f"{K2}\n- far\n- x\n",
+    }
     own(own(play(maker, files), ["gone:e"]), ["kept:k", "kept:k2"], SURVIVOR)
     report = forget(maker.seal().state, sessions=[TARGET])
     assert report["entryKeys"] == ["gone:e", "kept:k", "kept:k2"]

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+
 from scene import SURVIVOR, TARGET, own, play
 from state_maker import StateMaker, marker
 
@@ -16,7 +17,7 @@ BLOCKS = {
     "children": ("- entry\n  - child\n    - grandchild\n- next\n", "- next\n"),
     "deeper text": ("- entry\n  more\n\tand more\n- next\n", "- next\n"),
     "blank, then deeper text": ("- entry\n\n  second paragraph\n\n- next\n", "\n- next\n"),
-    "lazy line": ("- entry\nlazy\n- next\n", "- next\n"),
+    "unindented line below a row stays": ("- entry\nby hand\n- next\n", "by hand\n- next\n"),
     "blank before the block": ("\n- entry\n- next\n", "- next\n"),
     "two blanks before the block": ("\n\n- entry\n\nafter\n", "\nafter\n"),
     "fence": ("```\nsecret\n\nmore\n```\nafter\n", "after\n"),
@@ -34,7 +35,10 @@ BLOCKS = {
     "rule stays": ("***\n- next\n", "***\n- next\n"),
     "next marker stays": (f"- own\n{K}\n- kept\n", f"{K}\n- kept\n"),
     "marker below the row stays": (f"- entry\n  {K}\n  - kept child\n", f"  {K}\n  - kept child\n"),
-    "other comment stays": ("<!-- openclaw:dreaming:diary:end -->\nrest\n", "<!-- openclaw:dreaming:diary:end -->\nrest\n"),
+    "other comment stays": (
+        "<!-- openclaw:dreaming:diary:end -->\nrest\n",
+        "<!-- openclaw:dreaming:diary:end -->\nrest\n",
+    ),
     "end of the file": ("", ""),
     "blanks at the end stay": ("\n\n", "\n\n"),
     "no newline at the end": ("- entry", ""),

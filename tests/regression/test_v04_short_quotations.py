@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+
 from scene import TARGET, play
 from state_maker import StateMaker
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+
 from scene import DAY, SECRET, SURVIVOR, TARGET
 from state_maker import CORPUS, StateMaker, corpus_line
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+
 from scene import SURVIVOR, TARGET, own, play
 from state_maker import StateMaker, marker
 
@@ -15,8 +16,10 @@ KEY = "agent:main:hook:gmail:inv-1"
 
 def note(*rows: str) -> str:
     """A note as the hook writes it, with these rows in its head."""
-    return "# Session: 2026-11-20 09:15 UTC\n\n" + "".join(row + "\n" for row in rows) + (
-        "- **Source**: gmail\n\n## Conversation Summary\n\nuser: secret words\n"
+    return (
+        "# Session: 2026-11-20 09:15 UTC\n\n"
+        + "".join(row + "\n" for row in rows)
+        + ("- **Source**: gmail\n\n## Conversation Summary\n\nuser: secret words\n")
     )
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from scene import SECRET, TARGET, origin_keys, own, play
 from state_maker import StateMaker, marker
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+
 from scene import agent_rows, origin_keys
 from state_maker import T0, StateMaker, database, marker
 

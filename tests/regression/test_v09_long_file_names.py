@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+
 from scene import SECRET, TARGET, own, play
 from state_maker import CORPUS, StateMaker, corpus_line, marker
 

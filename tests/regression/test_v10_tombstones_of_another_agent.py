@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from scene import TARGET, agent_rows, origin_keys, own, play
-from state_maker import StateMaker, marker
 
 import cenotaph
+from scene import TARGET, agent_rows, origin_keys, own, play
+from state_maker import StateMaker, marker
 
 
 def test_v10_the_other_agent_is_named_and_nothing_is_written(either: StateMaker) -> None:

@@ -6,7 +6,6 @@ import sqlite3
 from pathlib import Path
 from typing import Any
 
-
 from conftest import CommandLine
 from scene import SECRET, TARGET, own, play
 from state_maker import StateMaker, marker, snapshot

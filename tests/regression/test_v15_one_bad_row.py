@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+
 from conftest import CommandLine
 from scene import SECRET, SURVIVOR, TARGET, origin_keys, own, play, plugin_keys
 from state_maker import StateMaker, marker

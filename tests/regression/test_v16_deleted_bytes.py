@@ -20,8 +20,12 @@ def fill(maker: StateMaker) -> StateMaker:
     own(own(maker, ["gone:e"]), ["kept:k"], SURVIVOR)
     maker.source("MEMORY.md")
     for number in range(60):
-        maker.chunk("MEMORY.md", f"part {number} {WORD} " + "padding words of no interest " * 40, lines=(number, number))
-        maker.chunk("memory/other.md", f"other {number} " + "kept words of great interest " * 40, lines=(number, number))
+        maker.chunk(
+            "MEMORY.md", f"part {number} {WORD} " + "padding words of no interest " * 40, lines=(number, number)
+        )
+        maker.chunk(
+            "memory/other.md", f"other {number} " + "kept words of great interest " * 40, lines=(number, number)
+        )
     maker.chunk(f"sessions/main/{TARGET}.jsonl", SAID, source="sessions", kind="interactive", origin="owner")
     maker.short_term("gone:e", f"the {WORD} eats")
     maker.backup(f"{marker('gone:e')}\n- the {WORD} eats\nkept\n")

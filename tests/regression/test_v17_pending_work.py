@@ -6,10 +6,11 @@ import sqlite3
 from pathlib import Path
 
 import pytest
+from test_v16_deleted_bytes import WORD, fill
+
 from conftest import CommandLine
 from scene import TARGET
 from state_maker import StateMaker, files_holding
-from test_v16_deleted_bytes import WORD, fill
 
 
 def pin(path: Path) -> sqlite3.Connection:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+
 from conftest import CommandLine
 from scene import play
 from state_maker import StateMaker, compact, snapshot, zstd_stored
@@ -22,9 +23,7 @@ def archived(maker: StateMaker) -> StateMaker:
 
 
 @pytest.mark.parametrize("flags", [["--dry-run"], []], ids=["preview", "purge"])
-def test_v19_no_file_appears_elsewhere(
-    cli: CommandLine, either: StateMaker, tmp_path: Path, flags: list[str]
-) -> None:
+def test_v19_no_file_appears_elsewhere(cli: CommandLine, either: StateMaker, tmp_path: Path, flags: list[str]) -> None:
     archived(either)
     places = {name: tmp_path / "elsewhere" / name for name in ("HOME", "TMPDIR", "XDG_CACHE_HOME", "XDG_STATE_HOME")}
     for place in places.values():

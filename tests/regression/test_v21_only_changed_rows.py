@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+
 from scene import SURVIVOR, TARGET, own, play, state_rows
 from state_maker import StateMaker, marker
 

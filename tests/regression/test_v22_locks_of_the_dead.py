@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
+
 from conftest import CommandLine
 from scene import TARGET, own, play, state_rows
 from state_maker import StateMaker, marker

@@ -143,11 +143,7 @@ def test_problems_of_the_plugin_configuration(path: str, value: object, problem:
     (found,) = problems(tmp_path, plugin(path, value))
     parent, _, key = path.rpartition(".")
     where = ".".join(filter(None, (PLUGIN, parent)))
-    expected = (
-        f"{where}{problem}"
-        if "unknown key" in problem or problem.startswith(".")
-        else f"{where}.{key}{problem}"
-    )
+    expected = f"{where}{problem}" if "unknown key" in problem or problem.startswith(".") else f"{where}.{key}{problem}"
     assert found.startswith(expected)
 
 

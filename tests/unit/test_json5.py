@@ -133,9 +133,7 @@ def test_includes_that_cannot_be(name: object, problem: str, tmp_path: Path) -> 
 def test_a_loop_over_two_files_ends(tmp_path: Path) -> None:
     write(tmp_path, {"$include": "../openclaw.json"}, "sub/one.json5")
     write(tmp_path, {"$include": "sub/one.json5"})
-    with pytest.raises(
-        ConfigError, match=r"sub/one\.json5:\n- \$include: \.\./openclaw\.json includes itself"
-    ):
+    with pytest.raises(ConfigError, match=r"sub/one\.json5:\n- \$include: \.\./openclaw\.json includes itself"):
         read_json5(tmp_path / "openclaw.json", ENV)
 
 

@@ -75,18 +75,14 @@ def store(
         ("/x/{agentId}.sqlite", "/x/b.sqlite", [OWN_FOLDER, "/x"], []),
     ],
 )
-def test_session_stores(
-    path: str | None, database: str, folders: list[str], shared: list[str], tmp_path: Path
-) -> None:
+def test_session_stores(path: str | None, database: str, folders: list[str], shared: list[str], tmp_path: Path) -> None:
     found = store(tmp_path, path)
     assert str(found.database) == database
     assert [str(folder) for folder in found.archive_folders] == folders
     assert [str(folder) for folder in found.shared_folders] == shared
 
 
-def test_relative_stores_are_relative_to_the_working_directory(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_relative_stores_are_relative_to_the_working_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     assert store(tmp_path, "x/store.json").database == Path.cwd() / "x/store.sqlite"
 
@@ -130,9 +126,7 @@ def test_a_store_that_another_agent_owns_becomes_a_family(
     assert str(store(tmp_path, path, schema=owners).database) == database
 
 
-@pytest.mark.parametrize(
-    "path", ["/state/agents/a/sessions/sessions.json", "/x/agents/a/agent/openclaw-agent.sqlite"]
-)
+@pytest.mark.parametrize("path", ["/state/agents/a/sessions/sessions.json", "/x/agents/a/agent/openclaw-agent.sqlite"])
 def test_a_store_in_the_home_of_another_agent_is_refused(path: str, tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r'belongs to agent "a", not to "b"\.$'):
         store(tmp_path, path)

@@ -73,9 +73,7 @@ class Rows:
     participants: list[Participant]
     archives: list[Archive]
 
-    def listed(
-        self, agent: str = "main", owner: str = "main", files: tuple[ArchiveFile, ...] = ()
-    ) -> Sessions:
+    def listed(self, agent: str = "main", owner: str = "main", files: tuple[ArchiveFile, ...] = ()) -> Sessions:
         return list_sessions(
             self.nodes, self.windows, self.participants, self.archives, agent=agent, owner=owner, files=files
         )
@@ -144,9 +142,7 @@ def test_a_damaged_entry_is_refused_and_the_rest_is_listed(entry: bytes) -> None
     ).listed()
     assert brief(listed) == [("s", "live"), ("t", "live")]
     assert listed.sessions[0].hook_source == "gmail"
-    assert listed.refusals == (
-        "Cannot read 1 session row(s); sessions selected by --hook-source may be missing.",
-    )
+    assert listed.refusals == ("Cannot read 1 session row(s); sessions selected by --hook-source may be missing.",)
 
 
 @pytest.mark.parametrize(
@@ -170,9 +166,7 @@ def test_hook_source_is_exact(
     in_entry: object, in_column: str | None, provenance: int, *, is_current: bool, expected: str | None
 ) -> None:
     entry = {} if in_entry is None else {"hookExternalContentSource": in_entry}
-    window = Window(
-        "s", "agent:main:a", session_entry_provenance=provenance, hook_external_content_source=in_column
-    )
+    window = Window("s", "agent:main:a", session_entry_provenance=provenance, hook_external_content_source=in_column)
     listed = rows([node("agent:main:a", "s" if is_current else "t", **entry)], [window]).listed()
     assert listed.sessions[0].hook_source == expected
 
@@ -203,9 +197,7 @@ def test_rows_belong_to_the_agent_that_the_key_names(agent: str, owner: str, exp
 
 
 def test_damage_of_another_agent_is_not_refused() -> None:
-    store = rows(
-        [Node("agent:b1:x", "s", b"?")], [Window("s", "agent:b1:x")], [Participant("agent:b1:x", b"?", "p")]
-    )
+    store = rows([Node("agent:b1:x", "s", b"?")], [Window("s", "agent:b1:x")], [Participant("agent:b1:x", b"?", "p")])
     assert store.listed() == Sessions(())
     assert len(store.listed("b1").refusals) == 2
 
@@ -238,9 +230,7 @@ def test_damage_of_another_agent_is_not_refused() -> None:
         ("agent:main:subagent:1", {}, "subagent", False, False),
     ],
 )
-def test_kinds(
-    key: str, entry: dict[str, object], kind: str, *, is_narrative: bool, is_internal: bool
-) -> None:
+def test_kinds(key: str, entry: dict[str, object], kind: str, *, is_narrative: bool, is_internal: bool) -> None:
     (session,) = rows([node(key, "s", **entry)], [Window("s", key)]).listed().sessions
     assert (session.kind, session.is_narrative, session.is_internal) == (kind, is_narrative, is_internal)
 
@@ -380,9 +370,7 @@ def test_damaged_participants_are_counted_and_not_named() -> None:
         ],
     ).listed()
     assert [identity.actor_id for identity in listed.sessions[0].participants] == ["p"]
-    assert listed.refusals == (
-        "Cannot read 2 participant row(s); sessions selected by --participant may be missing.",
-    )
+    assert listed.refusals == ("Cannot read 2 participant row(s); sessions selected by --participant may be missing.",)
 
 
 # -- archives -----------------------------------------------------------------------------------
@@ -488,8 +476,7 @@ def test_archives_follow_the_live_sessions_and_never_repeat_them() -> None:
 def test_files_in_a_shared_folder_need_a_row_of_this_agent() -> None:
     store = rows(archives=[Archive("mine", "agent:main:a"), Archive("theirs", "agent:b1:a")])
     loose = tuple(
-        file(f"{name}.jsonl.deleted.{STAMP}", "/shared", is_shared=True)
-        for name in ("mine", "theirs", "nobodys")
+        file(f"{name}.jsonl.deleted.{STAMP}", "/shared", is_shared=True) for name in ("mine", "theirs", "nobodys")
     )
     assert [session.archive_name for session in store.listed(files=loose).sessions] == [
         store.archives[0].archive_name,
@@ -530,9 +517,7 @@ CRON = {"sessionKey": "agent:main:cron:j:run:r"}
         (transcript(PLAIN, data={"sessionKey": "agent:main:cron:j"}), False),
         (transcript(PLAIN, data={"runId": "dreaming-narrative-x"}), True),
         (
-            transcript(PLAIN, data={"runId": "dreaming-narrative-x"}).replace(
-                b"dreaming", b"dr\\u0065aming", 2
-            ),
+            transcript(PLAIN, data={"runId": "dreaming-narrative-x"}).replace(b"dreaming", b"dr\\u0065aming", 2),
             True,
         ),
         (transcript({"role": "user", "content": "dreaming-narrative-x agent:main:cron:j:run:r"}), False),

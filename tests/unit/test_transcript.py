@@ -355,9 +355,7 @@ def test_wrapping_a_large_message_takes_linear_time() -> None:
         ({"type": "custom", "runId": 5, "data": [1]}, None, None),
     ],
 )
-def test_internal_runs_show_nothing(
-    record: dict[str, object], in_archive: str | None, when_live: str | None
-) -> None:
+def test_internal_runs_show_nothing(record: dict[str, object], in_archive: str | None, when_live: str | None) -> None:
     raw = [*events(user("said before")), json.dumps(record).encode()]
     for archived, expected in ((True, in_archive), (False, when_live)):
         projection = project(raw, archived=archived)
@@ -375,9 +373,7 @@ def test_all_system_needs_a_line() -> None:
 # -- curated writes -----------------------------------------------------------------------------
 
 
-def call(
-    name: str, arguments: object, *, key: str = "arguments", kind: str = "toolCall"
-) -> dict[str, object]:
+def call(name: str, arguments: object, *, key: str = "arguments", kind: str = "toolCall") -> dict[str, object]:
     return assistant([{"type": "text", "text": "x"}, {"type": kind, "id": "c", "name": name, key: arguments}])
 
 

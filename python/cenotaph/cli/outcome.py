@@ -10,14 +10,14 @@ import typer
 from cenotaph.errors import CenotaphError, SelectorMissing
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Generator
 
 _FAILED = 1
 _INTERRUPTED = 130
 
 
 @contextmanager
-def reported(what: str, *, as_json: bool) -> Iterator[None]:
+def reported(what: str, *, as_json: bool) -> Generator[None]:
     """Turns the errors that a user can meet into a message and exit status 1.
 
     `what` begins the sentence, as in `Memory forget failed: ...`.

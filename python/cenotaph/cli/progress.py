@@ -8,7 +8,7 @@ from threading import Timer
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Generator
 
     from rich.status import Status
 
@@ -47,7 +47,7 @@ class _Shown:
 
 
 @contextmanager
-def progress() -> Iterator[Callable[[str], None]]:
+def progress() -> Generator[Callable[[str], None]]:
     """Gives a function that takes the name of the step that begins."""
     if not sys.stderr.isatty():
         yield lambda _step: None

@@ -17,7 +17,7 @@ from cenotaph.forget.stores import Stores, open_stores
 from cenotaph.forget.wording import report_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Generator, Sequence
 
     from cenotaph.forget.plan import Plan, Step, Wish
     from cenotaph.place import Place
@@ -59,8 +59,8 @@ def preview(place: Place, wish: Wish, step: Step) -> ForgetReport:
 def forget(place: Place, wish: Wish, step: Step) -> ForgetReport:
     """Deletes what the selected sessions left behind, and reports what was measured.
 
-    Raises `ForgetRefused` before anything is written, `StoreBusy` when a lock is held for over 10 seconds, `StoreError`,
-    `ConfigError`, `OSError`. A file that cannot be rewritten is `pending` in the report.
+    Raises `ForgetRefused` before anything is written, `StoreBusy` when a lock is held for over 10 seconds,
+    `StoreError`, `ConfigError`, `OSError`. A file that cannot be rewritten is `pending` in the report.
     """
     with open_stores(place, write=True) as stores, _workspace_lock(place, stores.state):
         plan = make_plan(place, stores, wish, step)
@@ -87,7 +87,7 @@ def _measured(tally: _Tally, stores: Stores) -> Measured:
 
 
 @contextmanager
-def _workspace_lock(place: Place, state: _core.StateStore | None) -> Iterator[None]:
+def _workspace_lock(place: Place, state: _core.StateStore | None) -> Generator[None]:
     """Holds the lock that the host takes for the same workspace; without a state database there is no host."""
     if state is None:
         yield
@@ -113,7 +113,7 @@ def _refuse_early(place: Place, stores: Stores, plan: Plan) -> None:
             raise _core.ForgetRefused(message)
     needed: dict[Path, int] = {}
     for path in (*(file.path for file in plan.changed), *plan.corpus.rewritten_files, *plan.corpus.removed_files):
-        folder, size = Path(path).parent, os.stat(path).st_size
+        folder, size = Path(path).parent, Path(path).stat().st_size
         needed[folder] = max(needed.get(folder, 0), size)
     for folder, size in needed.items():
         _refuse_without_room(folder, size)

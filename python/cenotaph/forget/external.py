@@ -1,4 +1,4 @@
-"""Files outside the workspace's memory that the index reads: `memory.search.extraPaths`. They are read, never edited."""
+"""Files outside the memory of a workspace that the index reads: `memory.search.extraPaths`. Read, never edited."""
 
 from __future__ import annotations
 
@@ -26,7 +26,9 @@ def external_files(place: Place) -> list[_core.MemoryFile]:
 
 
 def _root(place: Place, extra: ExtraPath) -> Path:
-    return Path(os.path.normpath(place.workspace / layout.expand_home(extra.path)))
+    """As the index resolves it: relative to the workspace, `~` being the home folder."""
+    home = extra.path == "~" or extra.path.startswith("~/")
+    return layout.absolute_path(extra.path if home else str(place.workspace / extra.path))
 
 
 def _files(root: Path, pattern: str | None) -> Iterator[Path]:

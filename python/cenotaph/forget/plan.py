@@ -153,9 +153,7 @@ def _read_texts(  # noqa: PLR0913 -- the parts of one plan
     extra_keys: Sequence[str],
 ) -> _Texts:
     lineage = _lineage(place, stores, ids, extra_keys)
-    scrubber = _core.Scrubber(
-        refs, lineage.entry_keys, lineage.known_keys, corpus, wish.keep_shared, listing.corpus
-    )
+    scrubber = _core.Scrubber(refs, lineage.entry_keys, lineage.known_keys, corpus, wish.keep_shared, listing.corpus)
     stacked: list[str] = []
     for _ in range(_ROUNDS):
         scans = scrubber.scan_files(listing.files)
@@ -219,9 +217,7 @@ def _curated_writes(place: Place, stores: Stores, selection: Selection) -> tuple
         if write.session_id in ids or (write.session_id is None and write.session_key in keys):
             writes.setdefault(write.relative_path, write.observed_at)
     refusals: list[str] = []
-    for session in (target.session for target in selection.targets if target.session):
-        if session.source == "retained":
-            continue
+    for session in _in_reading_order(selection):
         try:
             for write in _called_writes(place, stores, session):
                 writes.setdefault(write.relative_path, write.observed_at)
@@ -229,6 +225,14 @@ def _curated_writes(place: Place, stores: Stores, selection: Selection) -> tuple
             refusals.append(f"Cannot read the transcript of {session.session_id}: {error}")
     paths = list(writes)
     return [(paths[index], writes[paths[index]]) for index in _core.locale_order(paths)], refusals
+
+
+def _in_reading_order(selection: Selection) -> list[Session]:
+    """Current sessions by key, then archives: the first call that names a file gives its time, so the order shows."""
+    chosen = [target.session for target in selection.targets if target.session]
+    current = [session for session in chosen if session.source == "live"]
+    archived = [session for session in chosen if session.source == "archived"]
+    return sorted(current, key=lambda session: session.session_key or "") + archived
 
 
 def _called_writes(place: Place, stores: Stores, session: Session) -> list[CuratedWrite]:

@@ -157,32 +157,34 @@ def describe(report: ForgetReport) -> Iterator[str]:
 
 
 def _details(report: ForgetReport) -> Iterator[str]:
-    if report.session_ids:
-        yield f"Session IDs: {', '.join(report.session_ids)}"
+    yield from _joined("Session IDs", report.session_ids)
     for resolution in report.session_resolutions:
         yield f"Session resolution: {resolution.session_id} ({resolution.source})"
     for match in report.participant_matches:
-        yield f"Raw participant selector: {match.actor_id}: {_identities(match)}. " + (
-            "Matches select whole sessions across identity namespaces."
-        )
-    if report.mixed_lineage_entry_keys:
-        yield f"Mixed-lineage entry keys: {', '.join(report.mixed_lineage_entry_keys)}"
-    if report.untargetable_entry_keys:
-        yield f"Untargetable entry keys: {', '.join(report.untargetable_entry_keys)}"
+        who = f"{match.actor_id}: {_identities(match)}"
+        yield f"Raw participant selector: {who}. Matches select whole sessions across identity namespaces."
+    yield from _joined("Mixed-lineage entry keys", report.mixed_lineage_entry_keys)
+    yield from _joined("Untargetable entry keys", report.untargetable_entry_keys)
     for write in report.curated_writes:
         yield f"Curated write retained: {write.relative_path} ({_iso(write.observed_at)})"
     for match in report.external_matches:
-        yield f"External file matches, not edited: {match.path} ({match.entries} entries, {match.lines} quoted lines)"
-    if report.shared_snippet_lines:
-        yield f"Lines that surviving sessions also said: {report.shared_snippet_lines} (kept with --keep-shared)"
-    for location in report.shared_snippet_locations:
-        yield f"Shared line: {location}"
-    for refusal in report.refusals:
-        yield f"Refused: {refusal}"
-    for rest in report.pending:
-        yield f"Pending: {rest}"
+        yield f"External match, not edited: {match.path} ({match.entries} entries, {match.lines} quoted lines)"
+    yield from (f"Refused: {refusal}" for refusal in report.refusals)
+    yield from _shared(report)
+    yield from (f"Pending: {rest}" for rest in report.pending)
     if report.dry_run:
         yield "Dry run: no memory files, index rows, or plugin state were changed."
+
+
+def _joined(label: str, values: list[str]) -> Iterator[str]:
+    if values:
+        yield f"{label}: {', '.join(values)}"
+
+
+def _shared(report: ForgetReport) -> Iterator[str]:
+    if report.shared_snippet_lines:
+        yield f"Lines that surviving sessions also said: {report.shared_snippet_lines} (kept with --keep-shared)"
+    yield from (f"Shared line: {location}" for location in report.shared_snippet_locations)
 
 
 def _identities(match: ParticipantMatch) -> str:

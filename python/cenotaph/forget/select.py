@@ -1,4 +1,4 @@
-"""Which sessions a deletion is about: explicit ids and keys, hook sources, participants; OR-ed, exact, never a prefix."""
+"""Which sessions a deletion is about: ids and keys, hook sources, participants; OR-ed, exact, never a prefix."""
 
 from __future__ import annotations
 
@@ -18,9 +18,7 @@ _ISO = re.compile(
     r"(?P<year>\d{4}|[+-]\d{6})(?:-(?P<month>\d\d)(?:-(?P<day>\d\d))?)?"
     r"(?:T(?P<time>\d\d:\d\d(?::\d\d(?:\.\d+)?)?)(?P<zone>Z|[+-]\d\d:\d\d)?)?"
 )
-_MISSING = (
-    "Memory forget requires --session <id-or-key>, --hook-source <source>, or --participant <actor-id>."
-)
+_MISSING = "Memory forget requires --session <id-or-key>, --hook-source <source>, or --participant <actor-id>."
 
 
 @dataclass(frozen=True, slots=True)

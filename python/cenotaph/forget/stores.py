@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from cenotaph import _core
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Generator
 
     from cenotaph.place import Place
     from cenotaph.session_store import SessionStore
@@ -31,11 +31,12 @@ class Stores:
 
     def checkpoint(self) -> bool:
         """Truncates the write-ahead logs; False while a reader of another process pins one."""
-        return all([store.checkpoint() for store in (self.memory, self.state) if store])
+        truncated = [store.checkpoint() for store in (self.memory, self.state) if store]
+        return all(truncated)
 
 
 @contextmanager
-def open_stores(place: Place, *, write: bool) -> Iterator[Stores]:
+def open_stores(place: Place, *, write: bool) -> Generator[Stores]:
     """Opens what there is, and closes it. A writer that finds no state database makes one, to hold the workspace lock.
 
     Raises `StoreBusy`, `StoreCorrupt`, `StoreTooNew`, `OSError`.

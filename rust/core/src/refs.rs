@@ -60,16 +60,18 @@ impl Refs {
         keys: impl IntoIterator<Item = String>,
     ) -> Self {
         let mut names = HashSet::new();
-        for id in ids {
+        // An empty id or key would be found wherever a value is missing.
+        for id in ids.into_iter().filter(|id| !id.is_empty()) {
             if id.len() > LONG_ID {
                 names.insert(hashed_name(&id));
             }
             names.insert(id.into_bytes().into_boxed_slice());
         }
         let boxed = |key: String| key.into_bytes().into_boxed_slice();
+        let keys = keys.into_iter().filter(|key| !key.is_empty());
         Self {
             names,
-            keys: keys.into_iter().map(boxed).collect(),
+            keys: keys.map(boxed).collect(),
             folder: Finder::new(&format!("sessions/{agent}/")).into_owned(),
             agent: Finder::new(&format!("{agent}:")).into_owned(),
             usual: format!("[{agent}/sessions/{agent}/").into_bytes(),

@@ -65,7 +65,7 @@ pub fn scan(scrubber: &Scrubber, text: &[u8]) -> (Vec<u8>, Scrub) {
     }
     kept.extend_from_slice(&text[usize::try_from(at).unwrap()..]);
     match scrubber.scrub_text(text) {
-        Some((scrubbed, same)) => assert_eq!((&scrubbed, &same), (&kept, &scrub)),
+        Some((rest, same)) => assert_eq!((&rest, &same), (&kept, &scrub)),
         None => assert_eq!(scrub.removed, []),
     }
     for size in [1, 7, 64] {
