@@ -91,8 +91,7 @@ def hook_rows(draw: st.DrawFn) -> str:
 headings = st.sampled_from(["# Top", "## Part", "### Deep", "#### Deeper", "#no heading", "## Part"])
 blanks = st.sampled_from(["", "", "", "  "])
 others = st.sampled_from(
-    ["***", "| a | b |", "<!-- openclaw:dreaming:diary:end -->", lineage("lin-1"), "1. one", "2. two", "    code",
-     "~~~", "```", "```sh"]
+    ["***", "| a | b |", "<!-- openclaw:dreaming:diary:end -->", lineage("lin-1"), "1. one", "2. two", "    code"]
 )  # fmt: skip
 
 lines = st.one_of(rows(), rows(), rows(), markers, markers, blanks, blanks, headings, references(), others)
@@ -107,6 +106,14 @@ def units(draw: st.DrawFn) -> list[str]:
 
 
 @st.composite
+def fenced(draw: st.DrawFn) -> list[str]:
+    """A fenced block, perhaps labelled by a marker, perhaps with markers inside."""
+    fence = draw(st.sampled_from(["```", "~~~", "````"]))
+    inside = draw(st.lists(st.one_of(rows(), headings, blanks, markers, st.just("~~ ~~")), max_size=5))
+    return [*draw(st.lists(markers, max_size=1)), fence + draw(st.sampled_from(["", "sh"])), *inside, fence]
+
+
+@st.composite
 def hook_notes(draw: st.DrawFn) -> list[str]:
     """A note as the session-memory hook writes it, or nearly."""
     head = draw(st.lists(hook_rows(), min_size=1, max_size=3))
@@ -118,14 +125,14 @@ def hook_notes(draw: st.DrawFn) -> list[str]:
 def notes(draw: st.DrawFn) -> bytes:
     """A whole note, with line ends, byte order mark and bytes that are no text."""
     parts = draw(
-        st.lists(st.one_of(lines.map(lambda line: [line]), units(), units(), hook_notes()), min_size=1, max_size=10)
+        st.lists(st.one_of(lines.map(lambda line: [line]), units(), units(), hook_notes(), fenced()), min_size=1, max_size=10)
     )
     flat = [line for part in parts for line in part]
     ends = draw(st.sampled_from(["\n", "\n", "\n", "\r\n", "mixed"]))
     pieces: list[bytes] = []
     for number, line in enumerate(flat):
         content = line.encode()
-        if draw(st.integers(0, 30)) == 0:
+        if "<!--" not in line and draw(st.integers(0, 30)) == 0:
             content += draw(st.sampled_from([b"\xff", b"caf\xe9", b"\xe4\xbc", b"\0"]))
         end = ends if ends != "mixed" else "\r\n" if number % 2 else "\n"
         pieces.append(content + end.encode())

@@ -19,13 +19,16 @@ SPACE = "\t\n\x0b\x0c\r \xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\uf
 """ECMAScript white space, as the inside of a character class."""
 
 MARKER = re.compile(f"[{SPACE}]*<!--[{SPACE}]*openclaw-memory-promotion:(.*?)[{SPACE}]*-->[{SPACE}]*")
-LINEAGE = re.compile(f"[{SPACE}]*<!--[{SPACE}]*openclaw-memory-lineage:.*?-->[{SPACE}]*")
-MANAGED = re.compile(f"[{SPACE}]*<!--[{SPACE}]*openclaw")
-HEADING = re.compile(r"(#{1,6})(?:[ \t\r\x0b\x0c\xa0]|$)")
+LINEAGE = re.compile(f"[{SPACE}]*<!--[{SPACE}]*openclaw-memory-lineage:.*?[^{SPACE}].*?-->[{SPACE}]*")
+MANAGED = re.compile(f"[{SPACE}]*<!--[{SPACE}]*openclaw:")
+HEADING = re.compile(f"(#{{1,6}})[{SPACE}]")
 BULLET = re.compile(f"([{SPACE}]*)[-*+][{SPACE}]")
 SESSION_ID = re.compile(rf"\bSession ID:[{SPACE}]*([^{SPACE};]*)", re.IGNORECASE)
 HOOK_ROW = re.compile(
     r"[ \t]*(?:[-*+][ \t]+)?(?:\*\*|__)Session (ID|Key)(?:(?:\*\*|__):|:(?:\*\*|__))[ \t]*(.*?)[ \t\r]*", re.IGNORECASE
+)
+NAMING_ROW = re.compile(
+    r"[ \t]*(?:[-*+][ \t]+(?:\*\*|__)?|\*\*|__)Session ID(?:\*\*|__)?:(?:\*\*|__)?[ \t]*([^ \t\r;]*).*", re.IGNORECASE
 )
 CORPUS_SNIPPET = re.compile(rf"\[[^\]]*#L[0-9]+\][{SPACE}]*(.*)", re.DOTALL)
 CORPUS_PREFIX = re.compile(rf"[{SPACE}]*\[([^\]]*)\]")
@@ -263,8 +266,8 @@ def closes(line: str, fence: str) -> bool:
 
 
 def atx(line: str) -> bool:
-    """A heading, as CommonMark sees it."""
-    return re.match(r" {0,3}#{1,6}(?:[ \t\r]|$)", line) is not None
+    """A heading: hashes at column 0, as the host has it."""
+    return HEADING.match(line) is not None
 
 
 def thematic(line: str) -> bool:
@@ -285,37 +288,41 @@ def list_offset(line: str) -> int | None:
     return marker_end + (width if width <= 4 else 1)
 
 
-def starts_block(line: str) -> bool:
+def html(line: str) -> bool:
+    """A comment, which may stand in no paragraph (other HTML is not tried here)."""
+    return line.lstrip(" \t").startswith("<!--")
+
+
+def interrupts(line: str) -> bool:
     """A line that ends a paragraph because it begins something else."""
-    return bool(
-        blank(line)
-        or atx(line)
-        or thematic(line)
-        or fence_of(line)
-        or re.match(r" {0,3}>", line)
-        or list_offset(line) is not None
-        or re.match(r" {0,3}<!--", line)
-    )
+    text = line.lstrip(" \t")
+    head = re.match(r"([-+*]|1[.)])[ \t]+[^ \t\r]", text)
+    return bool(atx(line) or thematic(line) or fence_of(line) or text.startswith(">") or head or html(line))
 
 
 def foreign(line: str) -> bool:
     """A line that no block takes in: a marker, a lineage line, another managed comment."""
-    return MANAGED.match(line) is not None
+    return key_of(line) is not None or LINEAGE.fullmatch(line) is not None or MANAGED.match(line) is not None
 
 
-def block_end(lines: Sequence[str], start: int, limit: int) -> int:
-    """End (exclusive) of the CommonMark block that begins at `start`; `start` when there is none."""
+def block_end(lines: Sequence[str], start: int, limit: int, base: int = 0) -> int:
+    """End (exclusive) of the CommonMark block that begins at `start`; `start` when there is none.
+
+    `base` is the indentation of the marker above it.
+    """
     if start >= limit or foreign(lines[start]) or atx(lines[start]) or thematic(lines[start]):
         return start
     first = lines[start]
+    if list_offset(first) is not None:
+        return item_end(lines, start, limit)
+    if indent_of(first) >= base + 4:
+        return indented_end(lines, start, limit, base + 4)
     if (fence := fence_of(first)) is not None:
         return fenced_end(lines, start, limit, fence)
-    if (offset := list_offset(first)) is not None:
-        return item_end(lines, start, limit, offset)
-    if re.match(r" {0,3}>", first):
+    if first.lstrip(" \t").startswith(">"):
         return quotation_end(lines, start, limit)
-    if indent_of(first) >= 4:
-        return indented_end(lines, start, limit)
+    if html(first):
+        return html_end(lines, start, limit)
     return paragraph_end(lines, start, limit)
 
 
@@ -329,78 +336,71 @@ def fenced_end(lines: Sequence[str], start: int, limit: int, fence: str) -> int:
     return limit
 
 
-def item_end(lines: Sequence[str], start: int, limit: int, offset: int) -> int:
-    """A list row with what is indented below it and the lazy lines of its paragraphs."""
-    end, number = start + 1, start + 1
-    fence: str | None = None
-    paragraph = not blank(lines[start][len(lines[start]) - len(lines[start].lstrip()) :].lstrip("-+*0123456789.)"))
-    while number < limit and not foreign(lines[number]):
+def item_end(lines: Sequence[str], start: int, limit: int) -> int:
+    """A list row with what is indented below it.
+
+    An unindented line right below is a line of its own: whoever wrote it knew of no lazy continuation.
+    """
+    offset = list_offset(lines[start])
+    assert offset is not None
+    end = start + 1
+    for number in range(start + 1, limit):
         line = lines[number]
-        if blank(line):
-            number += 1
-            paragraph = False
-            continue
-        deeper = indent_of(line) >= offset
-        if not deeper and not (paragraph and fence is None and not starts_block(line)):
+        if foreign(line):
             break
-        if deeper:
-            inner = inside(line, offset)
-            if fence is not None:
-                fence = None if closes(inner, fence) else fence
-                paragraph = False
-            else:
-                fence = fence_of(inner)
-                paragraph = fence is None and not atx(inner) and not thematic(inner)
-        number += 1
-        end = number
+        if blank(line):
+            continue
+        hangs = number == end and indent_of(line) > 0 and not thematic(line) and list_offset(line) is None
+        if indent_of(line) < offset and not hangs:
+            break
+        end = number + 1
     return end
-
-
-def inside(line: str, columns: int) -> str:
-    """A line without its first columns of white space."""
-    return " " * (indent_of(line) - columns) + line.lstrip(" \t")
 
 
 def quotation_end(lines: Sequence[str], start: int, limit: int) -> int:
     """A block quote with its lazy lines."""
-    number = start + 1
-    while number < limit:
+    for number in range(start + 1, limit):
         line = lines[number]
-        previous = lines[number - 1].lstrip(" >")
-        lazy = not starts_block(line) and not starts_block(previous) if previous else False
-        if foreign(line) or not (re.match(r" {0,3}>", line) or lazy):
-            break
-        number += 1
-    return number
+        if foreign(line) or blank(line) or (not line.lstrip(" \t").startswith(">") and interrupts(line)):
+            return number
+    return limit
 
 
-def indented_end(lines: Sequence[str], start: int, limit: int) -> int:
+def html_end(lines: Sequence[str], start: int, limit: int) -> int:
+    """A comment, to the line that closes it."""
+    for number in range(start, limit):
+        if "-->" in lines[number]:
+            return number + 1
+    return limit
+
+
+def indented_end(lines: Sequence[str], start: int, limit: int, columns: int) -> int:
     """Indented code: deep lines, and blank ones between them."""
-    end, number = start + 1, start + 1
-    while number < limit and not foreign(lines[number]):
+    end = start + 1
+    for number in range(start + 1, limit):
         if blank(lines[number]):
-            number += 1
             continue
-        if indent_of(lines[number]) < 4:
+        if foreign(lines[number]) or indent_of(lines[number]) < columns:
             break
-        number += 1
-        end = number
+        end = number + 1
     return end
 
 
 def paragraph_end(lines: Sequence[str], start: int, limit: int) -> int:
-    """A paragraph with its lazy lines, its setext underline and the deeper list rows right below it."""
-    number, depth, children = start + 1, indent_of(lines[start]), False
-    while number < limit and not foreign(lines[number]):
+    """A paragraph with its lazy lines, its setext underline and what is indented more right below it."""
+    depth, children = indent_of(lines[start]), False
+    for number in range(start + 1, limit):
         line = lines[number]
-        if not children and re.fullmatch(r" {0,3}(?:=+|-+)[ \t\r]*", line):
+        if foreign(line) or blank(line) or atx(line):
+            return number
+        underline = re.fullmatch(r"[ \t]*(?:=+|-+)[ \t\r]*", line) is not None
+        if indent_of(line) > depth:
+            children = children or interrupts(line)
+        elif children or (interrupts(line) and not underline):
+            return number
+        if underline and not children:
             return number + 1
-        if list_offset(line) is not None and indent_of(line) > depth:
-            children = True
-        elif starts_block(line):
-            break
-        number += 1
-    return number
+    return limit
 
 
 # -- the scrub --------------------------------------------------------------------------------
@@ -421,19 +421,22 @@ def key_of(line: str) -> str | None:
     return trimmed(match.group(1)) or None if match else None
 
 
-def fence_map(lines: Sequence[str]) -> list[str | None]:
-    """For each line the fence that it is inside of."""
-    inside_of: list[str | None] = []
-    fence: str | None = None
-    for line in lines:
-        if fence is not None and closes(line, fence):
+def fence_map(lines: Sequence[str]) -> tuple[list[int | None], dict[int, int]]:
+    """For each line the opening line of the fence that it is inside of; and closing lines with their opening ones."""
+    inside_of: list[int | None] = []
+    closing: dict[int, int] = {}
+    opened: int | None = None
+    fence = ""
+    for number, line in enumerate(lines):
+        if opened is not None and closes(line, fence):
+            closing[number] = opened
+            opened = None
             inside_of.append(None)
-            fence = None
-        else:
-            inside_of.append(fence)
-            if fence is None:
-                fence = fence_of(line)
-    return inside_of
+            continue
+        inside_of.append(opened)
+        if opened is None and (run := fence_of(line)) is not None:
+            opened, fence = number, run
+    return inside_of, closing
 
 
 class Scrub:
@@ -444,8 +447,9 @@ class Scrub:
         self.selection = selection
         self.needles = needles
         self.rules = rules
-        self.fences = fence_map(lines)
+        self.fences, self.closing = fence_map(lines)
         self.removed: set[int] = set()
+        self.noted: set[int] = set()
         self.counted = Scrubbed(b"")
 
     def run(self) -> Scrubbed:
@@ -456,6 +460,7 @@ class Scrub:
         while number < len(self.lines):
             if number in notes:
                 self.remove(number, notes[number])
+                self.noted.update(range(number, notes[number]))
                 self.counted.entries += 1
                 number = notes[number]
                 continue
@@ -491,9 +496,15 @@ class Scrub:
         if starts_section and names_session(line, self.selection):
             end = self.section_end(number)
             self.remove(number, end)
+            if self.rules.v2:
+                self.keep_closing_fences(number, end)
             self.counted.entries += 1
             return end
         return number + 1
+
+    def keep_closing_fences(self, start: int, end: int) -> None:
+        """V2: what closes code that was opened above the section stays, or all that follows is code."""
+        self.removed -= {number for number, opened in self.closing.items() if start < number < end and opened < start}
 
     # units
     def unit_at(self, number: int) -> Unit | None:
@@ -564,13 +575,10 @@ class Scrub:
         if not self.rules.v2:
             return self.indented_tail(start + 1) if start < len(lines) else start
         limit = len(lines) - 1 if lines[-1] == "" else len(lines)
-        fence = self.fences[label]
-        if fence is not None:
-            inner = start
-            while inner < limit and not closes(lines[inner], fence):
-                inner += 1
-            limit = inner
-        return block_end(lines, start, limit)
+        opened = self.fences[label]
+        if opened is not None:
+            limit = next((end for end, begin in self.closing.items() if begin == opened), limit)
+        return block_end(lines, start, limit, indent_of(lines[label]))
 
     def take_unit(self, unit: Unit) -> None:
         """Removes a unit and counts its markers."""
@@ -579,11 +587,17 @@ class Scrub:
         self.counted.stacked += [key for key in unit.keys if key not in self.selection.entry_keys]
 
     def drop_orphan_labels(self, labels: list[tuple[Unit, list[int]]]) -> None:
-        """A marker whose whole block went by other rules would label a stranger."""
+        """A marker whose whole block went by other rules would label a stranger.
+
+        So would one that labels nothing, when the line below it goes.
+        """
         for unit, block in labels:
             held = [number for number in block if not blank(self.lines[number])]
+            if not held:
+                below = [number for number in range(unit.end, len(self.lines)) if not blank(self.lines[number])][:1]
+                held = [number for number in below if number not in self.noted]
             if held and all(number in self.removed for number in held):
-                self.removed.update(unit.labels)
+                self.removed.update(range(unit.start, unit.end) if unit.end > unit.block else unit.labels)
 
     # sections
     def section_end(self, start: int) -> int:
@@ -596,7 +610,7 @@ class Scrub:
         for number in range(start + 1, row_end):
             if SESSION_ID.search(lines[number]):
                 return number
-            other = self.heading_at(number)
+            other = self.heading_at(number, start)
             if other and (not heading or len(other) <= len(heading.group(1))):
                 return number
         return row_end
@@ -607,7 +621,17 @@ class Scrub:
         if self.rules.v2:
             offset = list_offset(lines[start])
             assert offset is not None
-            return item_end(lines, start, len(lines), offset)
+            end = start + 1
+            for number in range(start + 1, len(lines)):
+                if foreign(lines[number]):
+                    break
+                if blank(lines[number]):
+                    continue
+                indent = indent_of(lines[number])
+                if indent < offset and not (number == end and indent > min(column, indent_of(lines[start]))):
+                    break
+                end = number + 1
+            return end
         for number in range(start + 1, len(lines)):
             text = lines[number]
             depth = -1 if blank(text) else len(text) - len(re.sub(f"^[{SPACE}]+", "", text))
@@ -615,9 +639,10 @@ class Scrub:
                 return number
         return len(lines)
 
-    def heading_at(self, number: int) -> str | None:
-        """The hashes of a heading line; inside a fence (V2) there are no headings."""
-        if self.rules.v2 and self.fences[number] is not None:
+    def heading_at(self, number: int, start: int | None = None) -> str | None:
+        """The hashes of a heading line. In code (V2) there are none, but for a section that began in that code."""
+        fence = self.fences[number]
+        if self.rules.v2 and fence is not None and (start is None or self.fences[start] != fence):
             return None
         match = HEADING.match(self.lines[number])
         return match.group(1) if match else None
@@ -630,26 +655,34 @@ class Scrub:
             if match is None:
                 continue
             start, end = self.note_around(number)
-            rows = [m for m in map(HOOK_ROW.fullmatch, self.lines[start:end]) if m]
-            named = any(m.group(1).lower() == "id" for m in rows)
             if match.group(1).lower() == "id":
                 selected = session_of(match.group(2)) in spelled(self.selection.ids)
             else:
-                selected = not named and match.group(2) in self.selection.keys
+                selected = match.group(2) in self.selection.keys and not self.is_strangers(start, end)
             if selected:
                 found[start] = max(end, found.get(start, end))
         return found
 
+    def is_strangers(self, start: int, end: int) -> bool:
+        """Whether a row of the section says that it is of a session that is not selected."""
+        rows = [match for match in map(NAMING_ROW.fullmatch, self.lines[start:end]) if match]
+        return any(session_of(row.group(1)) not in spelled(self.selection.ids) for row in rows)
+
     def note_around(self, number: int) -> tuple[int, int]:
-        """From the nearest heading above to the next one that is not below it."""
+        """From the nearest heading above to the next one that is not below it; without one, from its run of lines."""
         start = number
         while start > 0 and self.heading_at(start) is None:
             start -= 1
-        level = len(self.heading_at(start) or "#######")
+        heading = self.heading_at(start)
+        if heading is None:
+            start = number
+            while start > 0 and not blank(self.lines[start - 1]):
+                start -= 1
+        level = len(heading or "#######")
         end = number + 1
         while end < len(self.lines):
             other = self.heading_at(end)
-            if other and len(other) <= level:
+            if other and len(other) <= level or heading is None and self.is_strangers(end, end + 1):
                 break
             end += 1
         return start, end
@@ -677,7 +710,9 @@ def history_refused(content: bytes) -> bool:
 def scrub(content: bytes, selection: Selection, needles: Needles, rules: Rules = OURS) -> Scrubbed:
     """Removes from one file what the rules say."""
     lines = text_of(content).split("\n")
-    work = Scrub(lines, selection, needles, rules)
+    # To the peer a byte order mark is a part of the first line; to us it is none, and a heading may follow it.
+    seen = [lines[0].removeprefix("\ufeff"), *lines[1:]] if rules.v2 else lines
+    work = Scrub(seen, selection, needles, rules)
     result = work.run()
     result.removed = frozenset(work.removed)
     result.content = rebuilt(lines, work.removed, rules) if work.removed else content

@@ -75,9 +75,11 @@ def test_v06_a_key_row_is_no_reason_when_a_generation_of_it_stays(maker: StateMa
     assert maker.read("memory/a.md").decode() == text
 
 
-def test_v06_the_id_decides_where_both_are_given(maker: StateMaker, forget: Forget) -> None:
+@pytest.mark.parametrize("id_first", [False, True], ids=["key first", "id first"])
+def test_v06_the_id_decides_where_both_are_given(maker: StateMaker, forget: Forget, id_first: bool) -> None:
     maker.session("s-keyed", KEY)
-    text = note(f"- **Session Key**: {KEY}", f"- **Session ID**: {SURVIVOR}")
+    rows = [f"- **Session Key**: {KEY}", f"- **Session ID**: {SURVIVOR}"]
+    text = note(*(reversed(rows) if id_first else rows))
     play(maker, {"memory/a.md": text}).seal()
     forget(maker.state, sessions=[KEY])
     assert maker.read("memory/a.md").decode() == text
