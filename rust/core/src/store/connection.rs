@@ -10,10 +10,14 @@ use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OpenFlags, Transaction, TransactionBehavior};
 
 use crate::error::{Error, Result};
+use crate::interrupt;
 use crate::store::files::{self, Live, Mark, corrupt};
 use crate::store::holders::holders;
 use crate::store::schema::{self, Role};
 use crate::store::vec0;
+
+/// Steps of SQLite's machine between two looks at the interrupt flag: some tens of microseconds.
+const STEPS_BETWEEN_LOOKS: i32 = 10_000;
 
 /// What the caller means to do with a database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -276,6 +280,8 @@ impl Store {
         let conn =
             Connection::open_with_flags(files::uri(real, parameters)?, flags).map_err(fail)?;
         configure(&conn, access, reading, busy_ms).map_err(fail)?;
+        conn.progress_handler(STEPS_BETWEEN_LOOKS, Some(interrupt::asked))
+            .map_err(fail)?;
         Ok(Self {
             conn,
             _live: live,
