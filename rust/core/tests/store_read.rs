@@ -43,7 +43,10 @@ impl Holder {
             .spawn()
             .unwrap();
         let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
-        assert!(lines.any(|line| line.unwrap() == "holding"), "the other process failed");
+        assert!(
+            lines.any(|line| line.unwrap() == "holding"),
+            "the other process failed"
+        );
         Self(child)
     }
 
@@ -60,7 +63,8 @@ impl Drop for Holder {
     }
 }
 
-const INSERT: &str = "INSERT INTO memory_entry_origins VALUES ('late', 'main', 's', NULL, 'owner', 0)";
+const INSERT: &str =
+    "INSERT INTO memory_entry_origins VALUES ('late', 'main', 's', NULL, 'owner', 0)";
 
 fn agent(folder: &Path) -> std::path::PathBuf {
     let path = folder.join("agent.sqlite");
@@ -74,13 +78,21 @@ fn agent(folder: &Path) -> std::path::PathBuf {
 fn read(path: &Path) -> Vec<String> {
     let folder = path.parent().unwrap();
     let before = snapshot(folder);
-    let store = Store::open_agent(path, "main", Access::Read, BUSY).unwrap().unwrap();
-    let keys = store.lineage("main", &strings(&["s"]), &[]).unwrap().entry_keys;
+    let store = Store::open_agent(path, "main", Access::Read, BUSY)
+        .unwrap()
+        .unwrap();
+    let keys = store
+        .lineage("main", &strings(&["s"]), &[])
+        .unwrap()
+        .entry_keys;
     store.windows().unwrap();
     store.forgotten("main").unwrap();
     assert!(store.finish_read().unwrap());
     assert_eq!(names(&snapshot(folder)), names(&before));
-    assert!(snapshot(folder) == before, "content or times changed while open");
+    assert!(
+        snapshot(folder) == before,
+        "content or times changed while open"
+    );
     store.close().unwrap();
     assert_eq!(names(&snapshot(folder)), names(&before));
     assert!(snapshot(folder) == before, "content or times changed");
@@ -102,7 +114,12 @@ fn a_database_with_an_empty_log_of_a_living_process() {
     let folder = tempfile::tempdir().unwrap();
     let path = agent(folder.path());
     let holder = Holder::start(&path, &format!("{INSERT}; PRAGMA wal_checkpoint(TRUNCATE)"));
-    assert_eq!(std::fs::metadata(folder.path().join("agent.sqlite-wal")).unwrap().len(), 0);
+    assert_eq!(
+        std::fs::metadata(folder.path().join("agent.sqlite-wal"))
+            .unwrap()
+            .len(),
+        0
+    );
     assert_eq!(read(&path), ["early", "late"]);
     drop(holder);
 }
@@ -145,7 +162,11 @@ fn a_folder_that_cannot_be_written() {
     for name in ["agent.sqlite", "agent.sqlite-wal"] {
         std::fs::copy(folder.path().join(name), log.join(name)).unwrap();
     }
-    for file in [path.clone(), log.join("agent.sqlite"), log.join("agent.sqlite-wal")] {
+    for file in [
+        path.clone(),
+        log.join("agent.sqlite"),
+        log.join("agent.sqlite-wal"),
+    ] {
         std::fs::set_permissions(file, PermissionsExt::from_mode(0o444)).unwrap();
     }
     std::fs::set_permissions(&log, PermissionsExt::from_mode(0o555)).unwrap();
@@ -179,7 +200,10 @@ fn an_unfinished_transaction_is_left_to_a_writer() {
     assert!(error.to_string().contains("did not finish"), "{error}");
     assert!(snapshot(folder.path()) == before);
     let conn = rusqlite::Connection::open(&path).unwrap();
-    assert_eq!(number(&conn, "SELECT count(*) FROM memory_entry_origins"), 1);
+    assert_eq!(
+        number(&conn, "SELECT count(*) FROM memory_entry_origins"),
+        1
+    );
     drop(conn);
     assert_eq!(read(&path), ["early"]);
 }
@@ -188,7 +212,9 @@ fn an_unfinished_transaction_is_left_to_a_writer() {
 fn a_change_while_reading_is_noticed() {
     let folder = tempfile::tempdir().unwrap();
     let path = agent(folder.path());
-    let store = Store::open_agent(&path, "main", Access::Read, BUSY).unwrap().unwrap();
+    let store = Store::open_agent(&path, "main", Access::Read, BUSY)
+        .unwrap()
+        .unwrap();
     assert!(store.finish_read().unwrap());
     let holder = Holder::start(&path, INSERT);
     assert!(!store.finish_read().unwrap(), "a log appeared");
@@ -202,9 +228,24 @@ fn a_change_while_reading_is_noticed() {
 fn a_reader_beside_a_writer_of_the_same_process_keeps_its_locks() {
     let folder = tempfile::tempdir().unwrap();
     let path = agent(folder.path());
-    let writer = Store::open_agent(&path, "main", Access::Write, BUSY).unwrap().unwrap();
-    writer.bury("main", &strings(&["s"]), NOW, writer.lineage("main", &strings(&["s"]), &[]).unwrap().digest, &[]).unwrap();
-    let reader = Store::open_agent(&path, "main", Access::Read, BUSY).unwrap().unwrap();
+    let writer = Store::open_agent(&path, "main", Access::Write, BUSY)
+        .unwrap()
+        .unwrap();
+    writer
+        .bury(
+            "main",
+            &strings(&["s"]),
+            NOW,
+            writer
+                .lineage("main", &strings(&["s"]), &[])
+                .unwrap()
+                .digest,
+            &[],
+        )
+        .unwrap();
+    let reader = Store::open_agent(&path, "main", Access::Read, BUSY)
+        .unwrap()
+        .unwrap();
     assert_eq!(reader.forgotten("main").unwrap(), ["s"]);
     drop(reader);
     // Had a lock been dropped, the other process would take the log for unused, and remove it when it ends.
@@ -220,13 +261,19 @@ fn a_reader_beside_a_writer_of_the_same_process_keeps_its_locks() {
 fn a_reader_is_no_writer() {
     let folder = tempfile::tempdir().unwrap();
     let path = agent(folder.path());
-    let store = Store::open_agent(&path, "main", Access::Read, BUSY).unwrap().unwrap();
+    let store = Store::open_agent(&path, "main", Access::Read, BUSY)
+        .unwrap()
+        .unwrap();
     let refused = [
         store.delete_origins("main", &[]).unwrap_err(),
         store.vacuum().unwrap_err(),
         store.checkpoint(0).unwrap_err(),
     ];
-    assert!(refused.iter().all(|error| matches!(error, Error::Refused(_))));
+    assert!(
+        refused
+            .iter()
+            .all(|error| matches!(error, Error::Refused(_)))
+    );
 }
 
 #[test]
@@ -234,26 +281,40 @@ fn a_locked_database_names_who_holds_it() {
     let folder = tempfile::tempdir().unwrap();
     let path = agent(folder.path());
     let holder = Holder::start(&path, "BEGIN IMMEDIATE");
-    let store = Store::open_agent(&path, "main", Access::Write, 150).unwrap().unwrap();
-    let error = store.delete_origins("main", &strings(&["early"])).unwrap_err();
+    let store = Store::open_agent(&path, "main", Access::Write, 150)
+        .unwrap()
+        .unwrap();
+    let error = store
+        .delete_origins("main", &strings(&["early"]))
+        .unwrap_err();
     let Error::Busy { holders, .. } = error else {
         panic!("{error}");
     };
     assert!(holders.contains(&holder.0.id()), "{holders:?}");
     assert!(!holders.contains(&std::process::id()));
     drop(holder);
-    assert_eq!(store.delete_origins("main", &strings(&["early"])).unwrap(), 1);
+    assert_eq!(
+        store.delete_origins("main", &strings(&["early"])).unwrap(),
+        1
+    );
 }
 
 #[test]
 fn a_reader_that_pins_the_log_keeps_the_checkpoint_from_finishing() {
     let folder = tempfile::tempdir().unwrap();
     let path = agent(folder.path());
-    let store = Store::open_agent(&path, "main", Access::Write, 50).unwrap().unwrap();
+    let store = Store::open_agent(&path, "main", Access::Write, 50)
+        .unwrap()
+        .unwrap();
     let holder = Holder::start(&path, "BEGIN; SELECT count(*) FROM memory_entry_origins");
     store.delete_origins("main", &strings(&["early"])).unwrap();
     assert!(!store.checkpoint(100).unwrap());
     drop(holder);
     assert!(store.checkpoint(1000).unwrap());
-    assert_eq!(std::fs::metadata(folder.path().join("agent.sqlite-wal")).unwrap().len(), 0);
+    assert_eq!(
+        std::fs::metadata(folder.path().join("agent.sqlite-wal"))
+            .unwrap()
+            .len(),
+        0
+    );
 }

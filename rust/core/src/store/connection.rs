@@ -366,7 +366,9 @@ fn wants_shared_memory(error: &rusqlite::Error) -> bool {
 
 /// Has the error this extended code?
 fn is(error: &rusqlite::Error, code: std::ffi::c_int) -> bool {
-    error.sqlite_error().is_some_and(|found| found.extended_code == code)
+    error
+        .sqlite_error()
+        .is_some_and(|found| found.extended_code == code)
 }
 
 fn explain(path: &Path, real: &Path, error: rusqlite::Error) -> Error {

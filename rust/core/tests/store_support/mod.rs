@@ -265,11 +265,15 @@ pub fn own(conn: &Connection, role: &str, version: i64, agent: Option<&str>) {
         params![role, version, agent, NOW],
     )
     .unwrap();
-    conn.execute_batch(&format!("PRAGMA user_version = {version}")).unwrap();
+    conn.execute_batch(&format!("PRAGMA user_version = {version}"))
+        .unwrap();
 }
 
 pub fn sha256_hex(bytes: &[u8]) -> String {
-    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
+    Sha256::digest(bytes)
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect()
 }
 
 /// One chunk with everything that hangs on it.
@@ -303,7 +307,11 @@ impl Chunk<'_> {
     pub fn insert(&self, conn: &Connection) {
         let hash = sha256_hex(self.text.as_bytes());
         let id = self.id();
-        let doubles: Vec<u8> = self.vector.iter().flat_map(|&x| f64::from(x).to_le_bytes()).collect();
+        let doubles: Vec<u8> = self
+            .vector
+            .iter()
+            .flat_map(|&x| f64::from(x).to_le_bytes())
+            .collect();
         let floats: Vec<u8> = self.vector.iter().flat_map(|x| x.to_le_bytes()).collect();
         conn.prepare_cached(
             "INSERT INTO memory_index_chunks (id, path, source, start_line, end_line, hash, model, text, embedding, updated_at)
@@ -312,14 +320,18 @@ impl Chunk<'_> {
         .unwrap()
         .execute(params![id, self.path, self.source, hash, self.text, doubles])
         .unwrap();
-        conn.prepare_cached("INSERT INTO memory_index_chunk_provenance VALUES (?1, ?2, ?3, 0, NULL)")
-            .unwrap()
-            .execute([&id, self.class, self.kind])
-            .unwrap();
-        conn.prepare_cached("INSERT INTO memory_index_chunk_recall_metadata VALUES (?1, NULL, ?2, NULL)")
-            .unwrap()
-            .execute([&id, self.text])
-            .unwrap();
+        conn.prepare_cached(
+            "INSERT INTO memory_index_chunk_provenance VALUES (?1, ?2, ?3, 0, NULL)",
+        )
+        .unwrap()
+        .execute([&id, self.class, self.kind])
+        .unwrap();
+        conn.prepare_cached(
+            "INSERT INTO memory_index_chunk_recall_metadata VALUES (?1, NULL, ?2, NULL)",
+        )
+        .unwrap()
+        .execute([&id, self.text])
+        .unwrap();
         conn.prepare_cached("INSERT INTO memory_index_chunks_vec (id, embedding) VALUES (?1, ?2)")
             .unwrap()
             .execute(params![id, floats])
@@ -329,10 +341,12 @@ impl Chunk<'_> {
 }
 
 pub fn cache(conn: &Connection, hash: &str, embedding: &[u8]) {
-    conn.prepare_cached("INSERT OR IGNORE INTO memory_embedding_cache VALUES ('p', 'm', 'k', ?1, ?2, 4, 0)")
-        .unwrap()
-        .execute(params![hash, embedding])
-        .unwrap();
+    conn.prepare_cached(
+        "INSERT OR IGNORE INTO memory_embedding_cache VALUES ('p', 'm', 'k', ?1, ?2, 4, 0)",
+    )
+    .unwrap()
+    .execute(params![hash, embedding])
+    .unwrap();
 }
 
 pub fn source(conn: &Connection, path: &str, source: &str) {
@@ -355,7 +369,11 @@ pub fn number(conn: &Connection, sql: &str) -> i64 {
 
 pub fn texts(conn: &Connection, sql: &str) -> Vec<String> {
     let mut statement = conn.prepare(sql).unwrap();
-    statement.query_map([], |row| row.get(0)).unwrap().collect::<Result<_, _>>().unwrap()
+    statement
+        .query_map([], |row| row.get(0))
+        .unwrap()
+        .collect::<Result<_, _>>()
+        .unwrap()
 }
 
 pub fn strings(items: &[&str]) -> Vec<String> {
@@ -370,7 +388,11 @@ pub fn snapshot(folder: &Path) -> Snapshot {
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
         let metadata = std::fs::symlink_metadata(&path).unwrap();
-        let content = if metadata.is_file() { std::fs::read(&path).unwrap() } else { Vec::new() };
+        let content = if metadata.is_file() {
+            std::fs::read(&path).unwrap()
+        } else {
+            Vec::new()
+        };
         let times = (metadata.mtime(), metadata.mtime_nsec());
         if metadata.is_dir() {
             found.extend(snapshot(&path));
