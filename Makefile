@@ -49,7 +49,7 @@ lint: venv ## format, clippy, ruff
 
 types: build ## pyright strict, and the stub against the compiled module
 	@$(BIN)/pyright
-	@$(BIN)/python -m mypy.stubtest cenotaph._core --ignore-missing-stub --allowlist tests/stubtest.allow
+	@$(BIN)/python -m mypy.stubtest cenotaph._core
 
 cases: build ## the bug-report cases that need only forget, when ../shared is there
 	@$(BIN)/python -m pytest -q tests/cases

@@ -9,7 +9,46 @@ from collections.abc import Sequence
 from os import PathLike
 from typing import TypeAlias, final
 
-Path: TypeAlias = str | PathLike[str]
+_Path: TypeAlias = str | PathLike[str]
+
+__all__ = [
+    "DEBUG_BUILD",
+    "Archive",
+    "CenotaphError",
+    "Corpus",
+    "FileScan",
+    "ForgetRefused",
+    "IndexCounts",
+    "IndexPlan",
+    "Lineage",
+    "LineageChanged",
+    "MemoryFile",
+    "MemoryFiles",
+    "Node",
+    "ObservedWrite",
+    "Participant",
+    "Refs",
+    "Scrubber",
+    "StateCounts",
+    "StatePlan",
+    "StateStore",
+    "Store",
+    "StoreBusy",
+    "StoreCorrupt",
+    "StoreError",
+    "StoreTooNew",
+    "Window",
+    "__version__",
+    "archive_file_text",
+    "create_native",
+    "file_stamps",
+    "locale_order",
+    "memory_files",
+    "remove_corpus_lines",
+    "remove_leftovers",
+    "scan_corpus",
+    "sync_folders",
+]
 
 __version__: str
 DEBUG_BUILD: bool
@@ -85,7 +124,7 @@ class Archive:
     archive_name: str
     created_at: int
 
-def archive_file_text(path: Path) -> bytes:
+def archive_file_text(path: _Path) -> bytes:
     """Content of a transcript archive file, decompressed in memory when it is zstd.
 
     Raises `OSError`, or `StoreCorrupt` when the compressed data is damaged.
@@ -151,7 +190,7 @@ class ObservedWrite:
 class Refs:
     """The selected sessions of one agent, as text can name them."""
 
-    def __new__(cls, agent: str, ids: Sequence[str], keys: Sequence[str] = ()) -> Refs:
+    def __new__(cls, agent: str, ids: Sequence[str], keys: Sequence[str] = ...) -> Refs:
         """`keys` are session keys of which every generation is selected."""
     def named_in(self, text: bytes) -> bool:
         """Whether the text names a selected session anywhere."""
@@ -170,7 +209,7 @@ class Corpus:
     failures: list[tuple[str, str]]
     """Files that could not be read, each with the system's message."""
 
-def scan_corpus(files: Sequence[Path], refs: Refs, threads: int = 0) -> Corpus:
+def scan_corpus(files: Sequence[_Path], refs: Refs, threads: int = 0) -> Corpus:
     """Finds the corpus lines whose prefix names a selected session, and keeps their snippets.
 
     `threads=0` means the smaller of 4 and the number of cores.
@@ -183,7 +222,7 @@ class MemoryFile:
     relative: str
     path: str
 
-    def __new__(cls, relative: str, path: Path) -> MemoryFile: ...
+    def __new__(cls, relative: str, path: _Path) -> MemoryFile: ...
 
 @final
 class MemoryFiles:
@@ -197,7 +236,7 @@ class MemoryFiles:
     """Links below `memory/` that lead somewhere that is not scanned."""
     failures: list[tuple[str, str]]
 
-def memory_files(workspace: Path) -> MemoryFiles:
+def memory_files(workspace: _Path) -> MemoryFiles:
     """Lists the memory files, corpus files, leftovers and unfollowed links of a workspace."""
 
 @final
@@ -228,31 +267,34 @@ class Scrubber:
         known_keys: Sequence[str],
         corpus: Corpus | None = None,
         keep_shared: bool = False,
-        corpus_files: Sequence[Path] = (),
+        corpus_files: Sequence[_Path] = ...,
     ) -> Scrubber:
         """`corpus_files` are read once more to see which snippets also stand in surviving lines."""
     def with_keys(self, entry_keys: Sequence[str], known_keys: Sequence[str]) -> Scrubber:
         """The same sessions and snippets with other entry keys; shares the compiled snippets."""
     def scan_files(self, files: Sequence[MemoryFile], threads: int = 0) -> list[FileScan]:
         """Reads the files, in parallel; one result each, in order."""
-    def rewrite_file(self, file: MemoryFile) -> FileScan:
-        """Removes from the file what a scan of its present content finds, atomically.
+    def rewrite_files(self, files: Sequence[MemoryFile], threads: int = 0) -> list[FileScan]:
+        """Removes from each file what a scan of its present content finds, each one atomically.
 
-        Raises `OSError` when it cannot be replaced; the old content is then intact.
+        One result each, in order; where `error` is set, the old content is intact.
         """
     def matches(self, text: bytes) -> bool:
         """Whether a scrub of the text would remove anything."""
 
-def remove_corpus_lines(path: Path, refs: Refs) -> tuple[int, bool]:
-    """Removes the selected lines of one corpus file: number of lines, and whether the file went."""
+def remove_corpus_lines(files: Sequence[_Path], refs: Refs, threads: int = 0) -> list[tuple[int, str | None]]:
+    """Removes the selected lines of corpus files, each one atomically; a file that keeps only blanks goes.
 
-def sync_folders(files: Sequence[Path]) -> None:
+    For each file the number of lines, and the reason when it could not be rewritten and is as it was.
+    """
+
+def sync_folders(files: Sequence[_Path]) -> None:
     """Makes renames and unlinks durable: one fsync for each folder that holds one of `files`."""
 
 def file_stamps(files: Sequence[MemoryFile]) -> list[tuple[int, int, int, int, int] | None]:
     """Device, inode, size, mtime and ctime (ns) of each file; None when it is not there."""
 
-def remove_leftovers(files: Sequence[Path]) -> list[tuple[str, str]]:
+def remove_leftovers(files: Sequence[_Path]) -> list[tuple[str, str]]:
     """Unlinks temporary files of interrupted rewrites; those that could not be, with the reason."""
 
 @final
@@ -260,13 +302,13 @@ class Store:
     """A per-agent database, or a session store elsewhere, through one SQLite connection."""
 
     @staticmethod
-    def open_agent(path: Path, agent: str, *, write: bool, busy_ms: int = 10_000) -> Store | None:
+    def open_agent(path: _Path, agent: str, *, write: bool, busy_ms: int = 10_000) -> Store | None:
         """Opens `openclaw-agent.sqlite` of `agent`; None when there is no database.
 
         Read access creates and changes no file. Raises `StoreCorrupt`, `StoreTooNew`, `StoreBusy`, `OSError`.
         """
     @staticmethod
-    def open_sessions(path: Path, *, busy_ms: int = 10_000) -> Store | None:
+    def open_sessions(path: _Path, *, busy_ms: int = 10_000) -> Store | None:
         """Opens, for reading, a session store that may belong to several agents."""
     kind: str
     """`host` or `native`."""
@@ -280,9 +322,9 @@ class Store:
         """By `created_at`, then session id, then generation."""
     def archive_text(self, session_id: str, generation: str) -> bytes | None:
         """The archived JSONL, decompressed in memory; None when there is no such row."""
-    def transcript(self, session_id: str, archive_folders: Sequence[Path] = ()) -> list[bytes] | None:
+    def transcript(self, session_id: str, archive_folders: Sequence[_Path] = ...) -> list[bytes] | None:
         """Events of a live session in order, each one JSON; zstd events opened; cold archives read. None: no events."""
-    def lineage(self, agent: str, session_ids: Sequence[str], extra_keys: Sequence[str] = ()) -> Lineage: ...
+    def lineage(self, agent: str, session_ids: Sequence[str], extra_keys: Sequence[str] = ...) -> Lineage: ...
     def tombstones_of_others(self, agent: str, session_ids: Sequence[str]) -> list[tuple[str, str]]:
         """Session ids whose tombstone belongs to another agent, with that agent."""
     def forgotten(self, agent: str) -> list[str]:
@@ -318,9 +360,9 @@ class StateStore:
     """The shared database `state/openclaw.sqlite` through one SQLite connection."""
 
     @staticmethod
-    def open(path: Path, *, write: bool, busy_ms: int = 10_000) -> StateStore | None: ...
+    def open(path: _Path, *, write: bool, busy_ms: int = 10_000) -> StateStore | None: ...
     @staticmethod
-    def create_minimal(path: Path) -> None:
+    def create_minimal(path: _Path) -> None:
         """Makes the smallest state database that a host accepts."""
     def agent_databases(self) -> list[tuple[str, str]]:
         """The registry: agent id and database path (relative to the state directory, or absolute)."""
@@ -338,7 +380,7 @@ class StateStore:
     def unchanged(self) -> bool: ...
     def close(self) -> None: ...
 
-def create_native(state_dir: Path, agent: str, now_ms: int) -> None:
+def create_native(state_dir: _Path, agent: str, now_ms: int) -> None:
     """Makes the two databases of a native state directory, with only the tables that memory needs."""
 
 # -- order -------------------------------------------------------------------------

@@ -29,7 +29,7 @@ class Memory:
         """Id of the agent."""
         return self._place.agent
 
-    def forget(  # noqa: PLR0913 -- one argument for each selector and choice
+    def forget(
         self,
         *,
         sessions: Sequence[str] = (),

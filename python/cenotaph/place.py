@@ -54,9 +54,9 @@ class Place:
 
     def relative(self, path: str) -> str:
         """A path as index and report name it: relative to the workspace with `/`, or absolute when it is outside."""
-        for base in (self.workspace, Path(os.path.realpath(self.workspace))):
-            if Path(path).is_relative_to(base):
-                return Path(path).relative_to(base).as_posix()
+        for base in (str(self.workspace), os.path.realpath(self.workspace)):
+            if path.startswith(base + os.sep):
+                return path[len(base) + 1 :]
         return path
 
     def session_store(self, registered: Sequence[tuple[str, str]]) -> SessionStore:

@@ -6,7 +6,6 @@ import os
 import shutil
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
@@ -111,17 +110,17 @@ def _refuse_early(place: Place, stores: Stores, plan: Plan) -> None:
                 f"agent: run forget for agent {agent}, or give the sessions different ids"
             )
             raise _core.ForgetRefused(message)
-    needed: dict[Path, int] = {}
+    needed: dict[str, int] = {}
     for path in (*(file.path for file in plan.changed), *plan.corpus.rewritten_files, *plan.corpus.removed_files):
-        folder, size = Path(path).parent, Path(path).stat().st_size
+        folder, size = os.path.dirname(path), os.stat(path).st_size
         needed[folder] = max(needed.get(folder, 0), size)
     for folder, size in needed.items():
         _refuse_without_room(folder, size)
-    _refuse_without_room(place.agent_database.parent, 0)
+    _refuse_without_room(str(place.agent_database.parent), 0)
 
 
-def _refuse_without_room(folder: Path, size: int) -> None:
-    if not folder.is_dir():
+def _refuse_without_room(folder: str, size: int) -> None:
+    if not os.path.isdir(folder):
         return
     if not os.access(folder, os.W_OK):
         raise _core.ForgetRefused(f"{folder} cannot be written; make it writable, nothing was changed")
@@ -131,9 +130,7 @@ def _refuse_without_room(folder: Path, size: int) -> None:
         raise _core.ForgetRefused(message)
 
 
-def _destroy(  # noqa: PLR0913 -- the parts of one run
-    place: Place, stores: Stores, wish: Wish, step: Step, plan: Plan, tally: _Tally
-) -> Plan:
+def _destroy(place: Place, stores: Stores, wish: Wish, step: Step, plan: Plan, tally: _Tally) -> Plan:
     """Steps 1 to 6. What changed while it was read is planned again before the evidence goes."""
     first = plan
     for attempt in range(_REPLANS):
@@ -188,14 +185,10 @@ def _purge_databases(place: Place, stores: Stores, step: Step, plan: Plan, tally
 
 def _rewrite_files(files: Sequence[_core.MemoryFile], scrubber: _core.Scrubber, tally: _Tally) -> None:
     rewritten: list[str] = []
-    for file in files:
-        try:
-            found = scrubber.rewrite_file(file)
-        except (OSError, _core.ForgetRefused) as error:
-            reason = error.strerror if isinstance(error, OSError) else str(error)
-            tally.pending.append(f"{file.relative}: {reason}")
-            continue
-        if found.changed:
+    for file, found in zip(files, scrubber.rewrite_files(files), strict=True):
+        if found.error is not None:
+            tally.pending.append(f"{file.relative}: {found.error}")
+        elif found.changed:
             rewritten.append(file.path)
             tally.files.add(file.relative)
             tally.add(memory_entries=found.entries, memory_lines=found.lines)
@@ -213,17 +206,13 @@ def _changed_since(plan: Plan) -> bool:
 def _destroy_evidence(place: Place, stores: Stores, step: Step, plan: Plan, tally: _Tally) -> None:
     """Corpus lines, origin rows and left-over files: what a rerun would have needed to find the rest."""
     step("Removing corpus lines")
-    touched: list[str] = []
-    for path in (*plan.corpus.rewritten_files, *plan.corpus.removed_files):
-        try:
-            lines, _gone = _core.remove_corpus_lines(path, plan.refs)
-        except (OSError, _core.ForgetRefused) as error:
-            reason = error.strerror if isinstance(error, OSError) else str(error)
+    files = [*plan.corpus.rewritten_files, *plan.corpus.removed_files]
+    for path, (lines, reason) in zip(files, _core.remove_corpus_lines(files, plan.refs), strict=True):
+        if reason is None:
+            tally.add(session_corpus_files=1, session_corpus_lines=lines)
+        else:
             tally.pending.append(f"{place.relative(path)}: {reason}")
-            continue
-        touched.append(path)
-        tally.add(session_corpus_files=1, session_corpus_lines=lines)
-    _core.sync_folders(touched)
+    _core.sync_folders(files)
     if tally.pending:
         return
     failed = _core.remove_leftovers(plan.listing.leftovers)

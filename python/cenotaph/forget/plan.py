@@ -142,7 +142,7 @@ def _lineage(place: Place, stores: Stores, ids: list[str], extra_keys: Sequence[
     return stores.memory.lineage(place.agent, ids, extra_keys)
 
 
-def _read_texts(  # noqa: PLR0913 -- the parts of one plan
+def _read_texts(
     place: Place,
     stores: Stores,
     wish: Wish,
@@ -167,7 +167,7 @@ def _read_texts(  # noqa: PLR0913 -- the parts of one plan
     raise _core.ForgetRefused(message)
 
 
-def _plan_index(  # noqa: PLR0913 -- the parts of one plan
+def _plan_index(
     place: Place,
     memory: _core.Store,
     excluded: Collection[str],

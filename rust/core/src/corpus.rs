@@ -95,9 +95,18 @@ pub fn read_corpus(source: impl Read, refs: &Refs) -> io::Result<CorpusLines> {
     Ok(found)
 }
 
-/// Removes the corpus lines of the selected sessions from one file: their number, and whether the file went because
-/// nothing but white space would have remained.
-pub fn remove_lines(path: &Path, refs: &Refs) -> Result<(u64, bool)> {
+/// Removes the corpus lines of the selected sessions from each file, atomically: their numbers, in order. A file of which
+/// nothing but white space would remain goes.
+pub fn remove_lines(files: &[PathBuf], refs: &Refs, threads: usize) -> Vec<Result<u64>> {
+    threads::run(threads, || {
+        files
+            .par_iter()
+            .map(|path| remove_lines_of(path, refs))
+            .collect()
+    })
+}
+
+fn remove_lines_of(path: &Path, refs: &Refs) -> Result<u64> {
     let emptied = Cell::new(0);
     let went = replace::remove_file_if(path, |source| {
         let found = read_corpus(source, refs)?;
@@ -105,12 +114,12 @@ pub fn remove_lines(path: &Path, refs: &Refs) -> Result<(u64, bool)> {
         Ok(found.lines > 0 && !found.remains)
     })?;
     if went {
-        return Ok((emptied.get(), true));
+        return Ok(emptied.get());
     }
     let removed = replace::remove_ranges(path, |source| {
         read_corpus(source, refs).map(|found| (found.removed, found.lines))
     })?;
-    Ok((removed.unwrap_or(0), false))
+    Ok(removed.unwrap_or(0))
 }
 
 /// Which snippets also stand in a line that survives: as its snippet, or as the whole line where it has

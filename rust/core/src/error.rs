@@ -73,6 +73,12 @@ impl Error {
     }
 }
 
+/// What the system said, without the number that `io::Error` appends.
+pub fn plain(error: &std::io::Error) -> String {
+    let text = error.to_string();
+    text.split(" (os error").next().unwrap_or(&text).to_owned()
+}
+
 fn holders_text(holders: &[u32]) -> String {
     if holders.is_empty() {
         return String::new();

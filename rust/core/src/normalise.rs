@@ -242,6 +242,10 @@ fn find_unusual<const LINES: bool>(text: &[u8], from: usize) -> Option<usize> {
 }
 
 #[inline]
+#[expect(
+    clippy::needless_bitwise_bool,
+    reason = "without branches it becomes vector code"
+)]
 fn is_unusual<const LINES: bool>(byte: u8, follower: u8) -> bool {
     let line_end = LINES & ((byte == b'\n') | ((byte == b'\r') & (follower == b'\n')));
     let blank = byte.wrapping_sub(b'\t') <= b'\r' - b'\t';

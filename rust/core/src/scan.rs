@@ -84,10 +84,8 @@ impl<'s> Scan<'s> {
             let quotes = quotes.next_if_eq(&at).is_some();
             let has_comment = ahead.has_comment(at, end);
             let may_name = ahead.may_name(at, end);
-            let is_plain = line[0].is_ascii_alphabetic() && !(quotes || has_comment || may_name);
-            if is_plain && self.units.is_idle() && self.section.is_none() {
-                self.pass_plain(line);
-            } else {
+            let is_marked = quotes || has_comment || may_name;
+            if is_marked || !self.is_idle() || !self.pass(line) {
                 self.step(line, quotes, has_comment, may_name);
             }
             at = end;
@@ -95,15 +93,37 @@ impl<'s> Scan<'s> {
         self.quoting = quoting;
     }
 
-    /// A line of prose that nothing is waiting for.
-    fn pass_plain(&mut self, line: &[u8]) {
+    /// Whether nothing that began above is waiting for the next line.
+    fn is_idle(&self) -> bool {
+        self.units.is_idle() && self.section.is_none()
+    }
+
+    /// The short way for a line that stays: no heading, and nothing waits for it or was found in it.
+    /// False when it has to go the long way.
+    fn pass(&mut self, line: &[u8]) -> bool {
+        match line {
+            [b'#' | 0xEF, ..] => return false,
+            [b'\n'] | [b'\r', b'\n'] => {
+                self.advance(line, true);
+                return true;
+            }
+            [first, ..] if first.is_ascii_alphabetic() => self.fences.pass_plain(),
+            _ => {
+                let shape = Shape::of(line);
+                if shape.is_blank() {
+                    return false;
+                }
+                self.fences.step(&shape, self.offset)
+            }
+        };
         if self.after_blank && !self.is_below_heading() {
             let mark = self.tally.mark(self.offset);
             let level = NO_HEADING;
             self.anchor = Some(Anchor { mark, level });
         }
-        self.fences.pass_plain();
+        self.tally.refused |= self.tally.history && is_highlight(line);
         self.advance(line, false);
+        true
     }
 
     fn advance(&mut self, line: &[u8], blank: bool) {

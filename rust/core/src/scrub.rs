@@ -16,11 +16,11 @@ use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
 
 use crate::line::LineReader;
 use crate::refs::Refs;
-use crate::replace::Stamp;
+use crate::replace::{self, Stamp};
 use crate::scan::Scan;
 use crate::snippets::Snippets;
-use crate::threads;
 use crate::walk::MemoryFile;
+use crate::{Result, threads};
 
 /// What is to be forgotten, as the text of memory files can show it.
 #[derive(Debug)]
@@ -133,6 +133,22 @@ pub fn scan_files(
         Err(error) => (Err(error), None),
     };
     threads::run(threads, || files.par_iter().map(scan).collect())
+}
+
+/// Removes from each file what a scan of its present content finds, atomically (see [`replace::remove_ranges`]); results in
+/// order, None where there was nothing to remove.
+pub fn rewrite_files(
+    files: &[MemoryFile],
+    scrubber: &Scrubber,
+    threads: usize,
+) -> Vec<Result<Option<Scrub>>> {
+    let rewrite = |file: &MemoryFile| {
+        replace::remove_ranges(&file.path, |source| {
+            let mut scrub = scrubber.scan(source)?;
+            Ok((std::mem::take(&mut scrub.removed), scrub))
+        })
+    };
+    threads::run(threads, || files.par_iter().map(rewrite).collect())
 }
 
 fn open(path: &Path) -> io::Result<(File, Stamp)> {

@@ -5,13 +5,21 @@
 use std::fs;
 use std::path::PathBuf;
 
-use cenotaph_core::corpus::{read_corpus, scan_corpus, shared_snippets};
+use cenotaph_core::corpus::{CorpusLines, read_corpus, scan_corpus, shared_snippets};
 use cenotaph_core::refs::Refs;
 use cenotaph_core::replace::stamp;
 use proptest::prelude::*;
 
 fn refs() -> Refs {
     Refs::new("main", ["target".to_owned()], [])
+}
+
+fn removed(found: &CorpusLines) -> Vec<(u64, u64)> {
+    found
+        .removed
+        .iter()
+        .map(|range| (range.start, range.end))
+        .collect()
 }
 
 fn corpus(files: &[(&str, &[u8])]) -> (tempfile::TempDir, Vec<PathBuf>) {
@@ -30,7 +38,7 @@ fn b01_only_the_exact_id_of_this_agent() {
     let text = b"[main/sessions/main/target#L2] User: The ferry leaves at dawn\n[main/sessions/main/target0#L2] User: noon\n[main/sessions/main/TARGET#L2] User: dusk\n[main/sessions/main/x-target#L2] User: midnight\n[beta/sessions/beta/target#L2] User: sundays\n";
     let found = read_corpus(text.as_slice(), &refs()).unwrap();
     assert_eq!((found.lines, found.remains), (1, true));
-    assert_eq!(found.removed, [0..62]);
+    assert_eq!(removed(&found), [(0, 62)]);
     assert_eq!(found.snippets, [b"User: The ferry leaves at dawn"]);
 }
 
@@ -43,10 +51,8 @@ fn b29_archive_names() {
         "target.jsonl.reset.2026-11-17T04-58-33.868Z",
         "target2",
     ];
-    let text: String = names
-        .iter()
-        .map(|name| format!("[main/sessions/main/{name}#L2] User: the turnstile takes brass\n"))
-        .collect();
+    let line = |name| format!("[main/sessions/main/{name}#L2] User: the turnstile takes brass\n");
+    let text = names.map(line).concat();
     let found = read_corpus(text.as_bytes(), &refs()).unwrap();
     assert_eq!((found.lines, found.removed.len()), (4, 1));
 }
@@ -137,7 +143,7 @@ fn odd_bytes_pass() {
             b"User: the last line".to_vec()
         ]
     );
-    assert_eq!(found.removed, [20..text.len() as u64]);
+    assert_eq!(removed(&found), [(20, text.len() as u64)]);
 }
 
 proptest! {
@@ -146,7 +152,7 @@ proptest! {
     #[test]
     fn exactly_the_lines_with_the_prefix_go(lines in prop::collection::vec((0..4usize, "[a-z ]{0,30}"), 0..20), last in any::<bool>()) {
         let starts = ["[main/sessions/main/target#L2] ", "[main/sessions/main/other#L2] ", "", "\u{a0}"];
-        let mut text: String = lines.iter().map(|(start, said)| format!("{}{said}\n", starts[*start])).collect();
+        let mut text: String = lines.iter().flat_map(|(start, said)| [starts[*start], said, "\n"]).collect();
         if !last { text.pop(); }
         let found = read_corpus(text.as_bytes(), &refs()).unwrap();
         let mut kept = text.clone().into_bytes();
@@ -156,6 +162,6 @@ proptest! {
         let expected: String = text.split_inclusive('\n').filter(|line| !line.starts_with(starts[0])).collect();
         prop_assert_eq!(found.remains, !expected.trim().is_empty());
         prop_assert_eq!(String::from_utf8(kept).unwrap(), expected);
-        prop_assert_eq!(found.lines as usize, text.split_inclusive('\n').filter(|line| line.starts_with(starts[0])).count());
+        prop_assert_eq!(found.lines, text.split_inclusive('\n').filter(|line| line.starts_with(starts[0])).count() as u64);
     }
 }

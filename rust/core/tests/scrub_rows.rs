@@ -642,9 +642,8 @@ fn row_67_removed_highlights_are_not_refused() {
         format!("## Memory Consolidation History\n\n- day\n{E}  - `+ secret`\n  - `+ {S}`\n");
     let scrub = check(&text, "## Memory Consolidation History\n\n- day\n", 1, 1);
     assert!(!scrub.history_refused);
-    let note = format!(
-        "# Note\n## Memory Consolidation History\n  - `+ x`\n# Other\n- **Session ID**: target\n"
-    );
+    let note =
+        "# Note\n## Memory Consolidation History\n  - `+ x`\n# Other\n- **Session ID**: target\n";
     assert!(scan(&scrubber(), note.as_bytes()).1.history_refused);
     let note = "## Memory Consolidation History\n  - `+ x`\n- **Session ID**: target\n";
     assert!(!scan(&scrubber(), note.as_bytes()).1.history_refused);

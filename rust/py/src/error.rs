@@ -1,6 +1,7 @@
 //! One conversion from the core's errors to the Python tree.
 
 use cenotaph_core::Error;
+use cenotaph_core::error::plain;
 use pyo3::exceptions::{PyException, PyKeyboardInterrupt, PyOSError};
 use pyo3::prelude::*;
 use pyo3::{PyErr, create_exception};
@@ -65,14 +66,8 @@ pub fn raise(error: &Error) -> PyErr {
     let text = error.to_string();
     match error {
         Error::Io { path, source } => {
-            let number = source.raw_os_error();
-            let message = source.to_string();
-            let plain = message
-                .split(" (os error")
-                .next()
-                .unwrap_or(&message)
-                .to_owned();
-            PyOSError::new_err((number, plain, path.clone().into_os_string()))
+            let file = path.clone().into_os_string();
+            PyOSError::new_err((source.raw_os_error(), plain(source), file))
         }
         Error::Busy { .. } => StoreBusy::new_err(text),
         Error::Corrupt { .. } => StoreCorrupt::new_err(text),

@@ -1,5 +1,14 @@
 //! The module `cenotaph._core`: convert, detach, wrap; nothing else.
 
+#![allow(
+    clippy::needless_pass_by_value,
+    reason = "pyo3 hands arguments over as owned values"
+)]
+#![allow(
+    clippy::struct_field_names,
+    reason = "fields are named as the columns they come from"
+)]
+
 mod call;
 mod error;
 mod scan;

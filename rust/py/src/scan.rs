@@ -6,10 +6,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use cenotaph_core::corpus::{self, CorpusScan};
+use cenotaph_core::error::plain;
 use cenotaph_core::refs;
 use cenotaph_core::scrub::{self, Scrub};
 use cenotaph_core::snippets::Snippets;
-use cenotaph_core::{collate, replace, walk};
+use cenotaph_core::{Error, Result, collate, replace, walk};
 use pyo3::prelude::*;
 
 use crate::call::{detached, interruptible};
@@ -36,7 +37,7 @@ type Failure = (OsString, String);
 fn failures(found: Vec<(PathBuf, std::io::Error)>) -> Vec<Failure> {
     found
         .into_iter()
-        .map(|(path, error)| (path.into_os_string(), error.to_string()))
+        .map(|(path, error)| (path.into_os_string(), plain(&error)))
         .collect()
 }
 
@@ -198,7 +199,7 @@ impl From<std::io::Error> for FileScan {
     fn from(error: std::io::Error) -> Self {
         let nothing = Self::from(Scrub::default());
         Self {
-            error: Some(error.to_string()),
+            error: Some(plain(&error)),
             ..nothing
         }
     }
@@ -309,16 +310,18 @@ impl Scrubber {
             .collect())
     }
 
-    fn rewrite_file(&self, py: Python<'_>, file: MemoryFile) -> PyResult<FileScan> {
-        let inner = Arc::clone(&self.inner);
-        let found = interruptible(py, move || {
-            replace::remove_ranges(Path::new(&file.path), |source| {
-                inner
-                    .scan(source)
-                    .map(|scrub| (scrub.removed.clone(), scrub))
-            })
+    #[pyo3(signature = (files, threads = 0))]
+    fn rewrite_files(
+        &self,
+        py: Python<'_>,
+        files: Vec<MemoryFile>,
+        threads: usize,
+    ) -> PyResult<Vec<FileScan>> {
+        let files: Vec<walk::MemoryFile> = files.into_iter().map(Into::into).collect();
+        let found = interruptible(py, || {
+            Ok(scrub::rewrite_files(&files, &self.inner, threads))
         })?;
-        Ok(FileScan::from(found.unwrap_or_default()))
+        Ok(found.into_iter().map(rewritten).collect())
     }
 
     fn matches(&self, text: &[u8]) -> bool {
@@ -326,10 +329,43 @@ impl Scrubber {
     }
 }
 
+/// What one rewrite came to: a file that has nothing to remove any more is unchanged.
+fn rewritten(outcome: Result<Option<Scrub>>) -> FileScan {
+    match outcome {
+        Ok(found) => FileScan {
+            changed: found.is_some(),
+            ..FileScan::from(found.unwrap_or_default())
+        },
+        Err(error) => FileScan {
+            error: Some(reason(&error)),
+            ..FileScan::from(Scrub::default())
+        },
+    }
+}
+
+/// The reason alone; the caller knows which file it is about.
+fn reason(error: &Error) -> String {
+    match error {
+        Error::Io { source, .. } => plain(source),
+        other => other.to_string(),
+    }
+}
+
 #[pyfunction]
-fn remove_corpus_lines(py: Python<'_>, path: PathBuf, refs: &Refs) -> PyResult<(u64, bool)> {
+#[pyo3(signature = (files, refs, threads = 0))]
+fn remove_corpus_lines(
+    py: Python<'_>,
+    files: Vec<PathBuf>,
+    refs: &Refs,
+    threads: usize,
+) -> PyResult<Vec<(u64, Option<String>)>> {
     let refs = Arc::clone(&refs.inner);
-    interruptible(py, move || corpus::remove_lines(&path, &refs))
+    let removed = interruptible(py, move || Ok(corpus::remove_lines(&files, &refs, threads)))?;
+    let counted = removed.into_iter().map(|outcome| match outcome {
+        Ok(lines) => (lines, None),
+        Err(error) => (0, Some(reason(&error))),
+    });
+    Ok(counted.collect())
 }
 
 #[pyfunction]
@@ -363,7 +399,7 @@ fn remove_leftovers(py: Python<'_>, files: Vec<PathBuf>) -> Vec<Failure> {
             .map(|file| (std::fs::remove_file(&file), file));
         gone.filter_map(|(outcome, file)| match outcome {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                Some((file.into_os_string(), error.to_string()))
+                Some((file.into_os_string(), plain(&error)))
             }
             _ => None,
         })

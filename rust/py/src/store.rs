@@ -158,7 +158,7 @@ pub struct IndexPlan {
 impl IndexPlan {
     #[getter]
     fn counts(&self) -> IndexCounts {
-        self.inner.counts.clone().into()
+        self.inner.counts.into()
     }
 }
 

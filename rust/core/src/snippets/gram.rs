@@ -3,19 +3,21 @@
 //! Let m be the length of the shortest pattern and s = min(m - 7, 8) the stride. Of every pattern one
 //! region of s + 7 bytes is chosen, and the s grams (8-byte windows) of that region are registered. The
 //! scan looks at one gram every s bytes: one load, one multiplication, one test in a bit table that
-//! fits the cache. Only what passes is looked up and compared byte by byte.
+//! fits the cache. What passes is looked up, together with the up to 8 bytes that follow it in the
+//! pattern, behind a second bit table; only what is still there is compared byte by byte.
 //!
 //! Why nothing is missed: let a pattern stand at p, its region at offset r. The grams at p + r,
 //! p + r + 1, …, p + r + s - 1 lie inside the occurrence, and all of them are registered. They start at
 //! s consecutive positions, and samples are s apart, so exactly one of the s is sampled, provided that
 //! sampling began at or before p + r. It did: it begins where the search begins, or at the start of a
 //! line after the previous line matched, and no pattern spans a line feed. The tables answer "maybe"
-//! for every registered gram, and the comparison settles it.
+//! for every registered gram: the bytes looked up with it never reach beyond the pattern, so they
+//! stand in the occurrence too. The comparison settles it.
 //!
 //! The region is the one whose grams are rarest in the set, so that a phrase that all patterns share
 //! ("User: I think") is not what the text is probed for. Where no rare region exists ("aaaa…"), a gram
 //! would lead to thousands of patterns. Such patterns are set aside in byte order and registered by
-//! their first s + 7 bytes; a sample that hits one is settled by binary search. Both tables are filled
+//! their first s grams; a sample that hits one is settled by binary search. Both tables are filled
 //! by counting, and a pattern that begins with another one is dropped, because it can only be found
 //! where the other is. So neither the build nor the scan can become quadratic in the set.
 //!
@@ -26,7 +28,7 @@ use memchr::{memchr, memmem, memrchr};
 
 use crate::line::lines;
 
-use self::table::{Filter, Kind, Table, hash, hash_at};
+use self::table::{Entry, Filter, Table, Width, hash, hash_at, key_at};
 
 mod build;
 mod table;
@@ -116,10 +118,11 @@ impl Gram {
         }
         let mut at = 0;
         while let Some((_, hit)) = self.search(block, at) {
-            let before = &block[at..hit.start];
+            let hit = hit.start.max(at);
+            let before = &block[at..hit];
             found.push(memrchr(b'\n', before).map_or(at, |newline| at + newline + 1));
-            match memchr(b'\n', &block[hit.start..]) {
-                Some(newline) => at = hit.start + newline + 1,
+            match memchr(b'\n', &block[hit..]) {
+                Some(newline) => at = hit + newline + 1,
                 None => return,
             }
         }
@@ -188,9 +191,8 @@ impl Gram {
             }
             for _ in 0..BATCH {
                 let gram = rest.first_chunk::<Q>()?;
-                let hash = hash(*gram);
-                if self.filter.has(hash)
-                    && let Some(hit) = self.settle(haystack, at, hash)
+                if self.filter.has(hash(*gram))
+                    && let Some(hit) = self.settle(haystack, at)
                 {
                     return Some((at, hit));
                 }
@@ -202,28 +204,22 @@ impl Gram {
 
     /// The leftmost occurrence that the sample at `at` belongs to.
     #[inline(never)]
-    fn settle(&self, haystack: &[u8], at: usize, hash: u64) -> Option<Hit> {
-        let mut best: Option<Hit> = None;
-        for entry in self.table.entries(hash) {
-            if !entry.agrees(haystack, at, hash) {
-                continue;
-            }
-            let Some(start) = at.checked_sub(entry.offset()) else {
-                continue;
-            };
+    fn settle(&self, haystack: &[u8], at: usize) -> Option<Hit> {
+        let keys = Width::ALL
+            .into_iter()
+            .filter_map(|width| key_at(haystack, at, width));
+        let entries = keys.flat_map(|key| self.table.entries(key));
+        let hits = entries.filter_map(|entry| {
+            let start = at.checked_sub(entry.offset as usize)?;
             let tail = &haystack[start..];
-            let pattern = match entry.kind() {
-                Kind::Crowd => self.crowd_prefix(tail),
-                _ => Some(entry.pattern()),
+            let pattern = match entry.pattern {
+                Entry::CROWD => self.crowd_prefix(tail)?,
+                pattern => pattern,
             };
-            if let Some(pattern) = pattern
-                && tail.starts_with(self.patterns.get(pattern))
-                && best.is_none_or(|known| start < known.start)
-            {
-                best = Some(Hit { start, pattern });
-            }
-        }
-        best
+            let stands = tail.starts_with(self.patterns.get(pattern));
+            stands.then_some(Hit { start, pattern })
+        });
+        hits.min_by_key(|hit| hit.start)
     }
 
     /// The only pattern of the crowd that `tail` can begin with.

@@ -125,6 +125,18 @@ impl Store {
         Ok(counts)
     }
 
+    /// Makes the full-text indexes of the memory anew from their stored rows: for words that a check still finds in
+    /// segments, whoever left them there.
+    pub fn rebuild_full_text(&self) -> Result<()> {
+        self.write(|conn| {
+            let rebuilt = Tables::of(conn).and_then(|tables| {
+                let mut all = tables.full_text();
+                all.try_for_each(|table| table.rebuild(conn))
+            });
+            rebuilt.map_err(|error| self.explain(error))
+        })
+    }
+
     /// Counts and the revisions that the deletions added; `None` when the plan is out of date.
     fn purge(
         &self,
@@ -164,6 +176,7 @@ impl IndexPlan {
 }
 
 /// Tables of the index that the database has.
+#[allow(clippy::struct_excessive_bools)] // one independent fact each
 struct Tables {
     chunks: bool,
     sources: bool,

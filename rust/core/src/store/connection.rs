@@ -10,10 +10,14 @@ use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OpenFlags, Transaction, TransactionBehavior};
 
 use crate::error::{Error, Result};
+use crate::interrupt;
 use crate::store::files::{self, Live, Mark, corrupt};
 use crate::store::holders::holders;
 use crate::store::schema::{self, Role};
 use crate::store::vec0;
+
+/// Steps of SQLite's machine between two looks at the interrupt flag: some tens of microseconds.
+const STEPS_BETWEEN_LOOKS: i32 = 10_000;
 
 /// What the caller means to do with a database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -115,8 +119,9 @@ impl Store {
         }
     }
 
-    /// Rewrites the whole file, so that neither free pages nor slack hold anything old. Needs as much memory as the
-    /// database is large, and no other transaction.
+    /// Rewrites the whole file, so that neither free pages nor the slack of used ones hold anything old. Without it a
+    /// purge leaves what earlier connections without `secure_delete` freed, and copies of rows that moved to another
+    /// page. Needs as much memory as the database is large, and no other transaction.
     pub fn vacuum(&self) -> Result<()> {
         self.check_writable()?;
         self.sql(|conn| conn.execute_batch("VACUUM"))
@@ -230,7 +235,7 @@ impl Store {
             }
             done => done
                 .map(|()| store)
-                .map_err(|error| read_failure(path, real, error)),
+                .map_err(|error| explain(path, real, error)),
         }
     }
 
@@ -275,6 +280,8 @@ impl Store {
         let conn =
             Connection::open_with_flags(files::uri(real, parameters)?, flags).map_err(fail)?;
         configure(&conn, access, reading, busy_ms).map_err(fail)?;
+        conn.progress_handler(STEPS_BETWEEN_LOOKS, Some(interrupt::asked))
+            .map_err(fail)?;
         Ok(Self {
             conn,
             _live: live,
@@ -350,7 +357,7 @@ fn configure(
         conn.execute_batch("PRAGMA locking_mode = EXCLUSIVE")?;
     }
     conn.execute_batch(
-        "PRAGMA secure_delete = ON; PRAGMA foreign_keys = ON; PRAGMA temp_store = MEMORY",
+        "PRAGMA secure_delete = ON; PRAGMA foreign_keys = ON; PRAGMA temp_store = MEMORY; PRAGMA cache_size = -131072",
     )?;
     if access == Access::Read {
         conn.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
@@ -359,28 +366,15 @@ fn configure(
 }
 
 fn wants_shared_memory(error: &rusqlite::Error) -> bool {
-    const CANNOT_INITIALISE: i32 = rusqlite::ffi::SQLITE_READONLY_CANTINIT;
-    match error {
-        rusqlite::Error::SqliteFailure(failure, _) => {
-            failure.code == ErrorCode::CannotOpen || failure.extended_code == CANNOT_INITIALISE
-        }
-        _ => false,
-    }
+    error.sqlite_error_code() == Some(ErrorCode::CannotOpen)
+        || is(error, rusqlite::ffi::SQLITE_READONLY_CANTINIT)
 }
 
-/// A reader cannot undo what a dead writer left half done.
-fn read_failure(path: &Path, real: &Path, error: rusqlite::Error) -> Error {
-    match error.sqlite_error_code() {
-        Some(ErrorCode::ReadOnly | ErrorCode::CannotOpen)
-            if files::beside(real, "-journal").exists() =>
-        {
-            Error::Refused(format!(
-                "{} holds a transaction that its writer did not finish; a run that writes nothing cannot undo it",
-                path.display()
-            ))
-        }
-        _ => explain(path, real, error),
-    }
+/// Has the error this extended code?
+fn is(error: &rusqlite::Error, code: std::ffi::c_int) -> bool {
+    error
+        .sqlite_error()
+        .is_some_and(|found| found.extended_code == code)
 }
 
 fn explain(path: &Path, real: &Path, error: rusqlite::Error) -> Error {
@@ -389,6 +383,11 @@ fn explain(path: &Path, real: &Path, error: rusqlite::Error) -> Error {
         Error::io(path, std::io::Error::new(kind, error.to_string()))
     };
     match error.sqlite_error_code() {
+        // A reader cannot undo what a dead writer left half done.
+        _ if is(&error, rusqlite::ffi::SQLITE_READONLY_ROLLBACK) => Error::Refused(format!(
+            "{} holds a transaction that its writer did not finish; a run that writes nothing cannot undo it",
+            path.display()
+        )),
         Some(
             ErrorCode::DatabaseBusy
             | ErrorCode::DatabaseLocked

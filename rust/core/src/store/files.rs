@@ -92,7 +92,7 @@ impl Header {
     /// Why a file of `size` bytes cannot be whole, if it cannot.
     pub(crate) fn truncation(&self, size: u64) -> Option<String> {
         let pages = size / self.page_size;
-        if size % self.page_size != 0 {
+        if !size.is_multiple_of(self.page_size) {
             return Some(format!(
                 "truncated: {size} bytes is not a whole number of {}-byte pages; restore it from a backup",
                 self.page_size
@@ -166,8 +166,8 @@ pub(crate) fn beside(path: &Path, suffix: &str) -> PathBuf {
 struct Stamp {
     ino: (u64, u64),
     size: u64,
+    // Not the time of the last status change: SQLite gives the log of a root's connection the owner of the database.
     mtime: (i64, i64),
-    ctime: (i64, i64),
 }
 
 fn stamp(path: &Path) -> Result<Option<Stamp>> {
@@ -179,7 +179,6 @@ fn stamp(path: &Path) -> Result<Option<Stamp>> {
                     ino: (found.dev(), found.ino()),
                     size: found.size(),
                     mtime: (found.mtime(), found.mtime_nsec()),
-                    ctime: (found.ctime(), found.ctime_nsec()),
                 })
             })
             .map_err(|source| Error::io(path, source)),
@@ -237,7 +236,7 @@ pub(crate) fn uri(real: &Path, parameters: &str) -> Result<String> {
                 return Err(Error::io(real, source));
             }
             b'/' | b'-' | b'_' | b'.' | b'0'..=b'9' | b'a'..=b'z' | b'A'..=b'Z' => {
-                text.push(char::from(byte))
+                text.push(char::from(byte));
             }
             _ => {
                 // Writing to a String cannot fail.

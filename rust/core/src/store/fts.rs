@@ -91,10 +91,19 @@ impl FullText {
         Ok(())
     }
 
-    /// Rewrites every segment, so that no word of a deleted row stays in one.
+    /// Merges all segments into a new one, so that no word of a deleted row stays in any. Deleting rows adds a segment,
+    /// so there is something to merge whenever a row went; without that it costs nothing.
     pub(crate) fn rewrite(&self, conn: &Connection) -> rusqlite::Result<()> {
+        self.command(conn, "optimize")
+    }
+
+    /// Makes the index anew from the stored rows. Twice the work of [`FullText::rewrite`].
+    pub(crate) fn rebuild(&self, conn: &Connection) -> rusqlite::Result<()> {
+        self.command(conn, "rebuild")
+    }
+
+    fn command(&self, conn: &Connection, command: &str) -> rusqlite::Result<()> {
         let Self { name, .. } = self;
-        let how = std::env::var("CENOTAPH_FTS").unwrap_or("optimize".into());
-        conn.execute_batch(&format!("INSERT INTO {name}({name}) VALUES ('{how}')"))
+        conn.execute_batch(&format!("INSERT INTO {name}({name}) VALUES ('{command}')"))
     }
 }

@@ -1,6 +1,6 @@
 //! JSON that is changed in one place and kept byte for byte everywhere else.
 
-use std::fmt;
+use std::fmt::{self, Write as _};
 
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
@@ -176,7 +176,10 @@ fn push_escaped(out: &mut String, text: &str) {
             '\n' => out.push_str("\\n"),
             '\u{c}' => out.push_str("\\f"),
             '\r' => out.push_str("\\r"),
-            control if control < ' ' => out.push_str(&format!("\\u{:04x}", u32::from(control))),
+            control if control < ' ' => {
+                // Writing to a String cannot fail.
+                let _ = write!(out, "\\u{:04x}", u32::from(control));
+            }
             other => out.push(other),
         }
     }

@@ -19,18 +19,21 @@ impl<'c> IdTable<'c> {
         name: &'static str,
         ids: impl IntoIterator<Item = T>,
     ) -> rusqlite::Result<Self> {
-        let (open, close) = if conn.is_autocommit() {
-            ("BEGIN", "COMMIT")
+        // One transaction for all rows; temporary tables take no lock on the database.
+        let transaction = if conn.is_autocommit() {
+            Some(conn.unchecked_transaction()?)
         } else {
-            ("SAVEPOINT cenotaph_ids", "RELEASE cenotaph_ids")
+            None
         };
         conn.execute_batch(&format!(
-            "{open}; DROP TABLE IF EXISTS temp.{name}; CREATE TABLE temp.{name}(id PRIMARY KEY NOT NULL) WITHOUT ROWID;"
+            "DROP TABLE IF EXISTS temp.{name}; CREATE TABLE temp.{name}(id PRIMARY KEY NOT NULL) WITHOUT ROWID;"
         ))?;
         let table = Self { conn, name };
-        let filled = table.insert(ids);
-        conn.execute_batch(close)?;
-        filled.map(|()| table)
+        table.insert(ids)?;
+        if let Some(transaction) = transaction {
+            transaction.commit()?;
+        }
+        Ok(table)
     }
 
     fn insert<T: ToSql>(&self, ids: impl IntoIterator<Item = T>) -> rusqlite::Result<()> {

@@ -2,7 +2,7 @@
 
 use memchr::memmem;
 
-use super::table::{Entry, Filter, Table, hash_at, slot, slots};
+use super::table::{Entry, Filter, Table, Width, hash_at, key_at, slot, slots};
 use super::{Gram, Patterns, Q};
 
 /// Longest stride: longer regions would have to contain common grams.
@@ -12,7 +12,7 @@ const LONGEST_STRIDE: usize = 8;
 const REACH: usize = 64 << 10;
 
 /// Entries of one group from which on its patterns go to the crowd.
-const CROWDED: u32 = 64;
+const CROWDED: u32 = 32;
 
 /// Most patterns that the 32-bit tables of eight entries each can take.
 const LIMIT: usize = 1 << 29;
@@ -41,7 +41,7 @@ pub(super) fn gram<P: AsRef<[u8]>>(given: &[P]) -> Gram {
         stride,
         filter,
         table,
-        crowd,
+        crowd: crowd.into_iter().map(|(pattern, _)| pattern).collect(),
         short,
     }
 }
@@ -95,7 +95,7 @@ fn leading(text: &[u8]) -> u64 {
 type Region = (u32, u32);
 
 /// The region of each pattern that has a rare one, and the patterns that have none.
-fn regions(patterns: &Patterns, long: &[u32], stride: usize) -> (Vec<Region>, Vec<u32>) {
+fn regions(patterns: &Patterns, long: &[u32], stride: usize) -> (Vec<Region>, Vec<Region>) {
     let counts = Counts::of(patterns, long);
     let mut scratch = Vec::new();
     let chosen: Vec<Region> = long
@@ -108,18 +108,17 @@ fn regions(patterns: &Patterns, long: &[u32], stride: usize) -> (Vec<Region>, Ve
     let (groups, shift) = slots(chosen.len() * stride);
     let mut sizes = vec![0_u32; groups];
     for &region in &chosen {
-        for (hash, _) in grams(patterns, region, stride) {
-            sizes[slot(hash, shift)] += 1;
+        for (key, _) in keys(patterns, region, stride) {
+            sizes[slot(key, shift)] += 1;
         }
     }
-    let (mut regular, mut crowd) = (Vec::new(), Vec::new());
-    for region in chosen {
-        let mut hashes = grams(patterns, region, stride);
-        if hashes.any(|(hash, _)| sizes[slot(hash, shift)] > CROWDED) {
-            crowd.push(region.0);
-        } else {
-            regular.push(region);
-        }
+    let (regular, mut crowd): (Vec<Region>, Vec<Region>) =
+        chosen.into_iter().partition(|&region| {
+            keys(patterns, region, stride).all(|(key, _)| sizes[slot(key, shift)] <= CROWDED)
+        });
+    // At the start a key leads to no more than `stride` entries, however many patterns share it.
+    for (_, offset) in &mut crowd {
+        *offset = 0;
     }
     (regular, crowd)
 }
@@ -127,53 +126,55 @@ fn regions(patterns: &Patterns, long: &[u32], stride: usize) -> (Vec<Region>, Ve
 fn tables(
     patterns: &Patterns,
     regular: &[Region],
-    crowd: &[u32],
+    crowd: &[Region],
     stride: usize,
 ) -> (Filter, Table) {
-    let mut shared: Vec<(u64, u32)> = crowd
-        .iter()
-        .flat_map(|&pattern| grams(patterns, (pattern, 0), stride))
-        .collect();
-    shared.sort_unstable();
-    shared.dedup();
-    let own = regular.iter().flat_map(|&region| {
-        let text = patterns.get(region.0);
-        grams(patterns, region, stride)
-            .map(move |(hash, offset)| (hash, Entry::of_pattern(region.0, text, offset)))
-    });
-    let common = shared
-        .iter()
-        .map(|&(hash, offset)| (hash, Entry::of_crowd(hash, offset)));
-    let items = own.chain(common);
-    let size = regular.len() * stride + shared.len();
-    let mut filter = Filter::new(size);
-    for (hash, _) in items.clone() {
-        filter.insert(hash);
+    let mut filter = Filter::new((regular.len() + crowd.len()) * stride);
+    for &(pattern, region) in regular.iter().chain(crowd) {
+        for offset in region as usize..region as usize + stride {
+            filter.insert(hash_at(patterns.get(pattern), offset));
+        }
     }
-    (filter, Table::build(size, items))
+    let mut common: Vec<(u64, u32)> = crowd
+        .iter()
+        .flat_map(|&region| keys(patterns, region, stride))
+        .collect();
+    common.sort_unstable();
+    common.dedup();
+    let own = regular.iter().flat_map(|&region| {
+        keys(patterns, region, stride)
+            .map(move |(key, offset)| (key, Entry::new(region.0, offset, key)))
+    });
+    let common = common
+        .iter()
+        .map(|&(key, offset)| (key, Entry::new(Entry::CROWD, offset, key)));
+    let size = regular.len() * stride + common.len();
+    (filter, Table::build(size, own.chain(common)))
 }
 
-/// Hash and offset of the grams of a region.
-fn grams(
+/// Key and offset of the grams of a region.
+fn keys(
     patterns: &Patterns,
     (pattern, region): Region,
     stride: usize,
 ) -> impl Iterator<Item = (u64, u32)> + Clone {
     let text = patterns.get(pattern);
-    (region..)
-        .take(stride)
-        .map(|offset| (hash_at(text, offset as usize), offset))
+    (region..).take(stride).filter_map(|offset| {
+        let start = offset as usize;
+        let key = key_at(text, start, Width::within(text.len() - start))?;
+        Some((key, offset))
+    })
 }
 
-/// How often each gram stands in the set, roughly: grams may share a counter. It guides a choice, and
-/// unlike an exact count of all grams it takes 32 MB for any set.
+/// How often each gram stands in the set, roughly: grams may share a counter, and of a large set only
+/// every so many patterns are counted. It guides a choice, and takes 8 MB and little time for any set.
 struct Counts {
     counters: Vec<u16>,
     shift: u32,
 }
 
 impl Counts {
-    const MOST: usize = 1 << 24;
+    const MOST: usize = 1 << 22;
 
     fn of(patterns: &Patterns, long: &[u32]) -> Self {
         let (count, shift) = slots((patterns.text.len() * 2).min(Self::MOST));
@@ -181,7 +182,8 @@ impl Counts {
             counters: vec![0; count],
             shift,
         };
-        for &pattern in long {
+        let step = 1 + patterns.text.len() / Self::MOST;
+        for &pattern in long.iter().step_by(step) {
             for gram in head(patterns.get(pattern)).windows(Q) {
                 let counter = &mut counts.counters[slot(hash_at(gram, 0), shift)];
                 *counter = counter.saturating_add(1);

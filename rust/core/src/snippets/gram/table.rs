@@ -1,27 +1,85 @@
-//! The two tables behind a sample: a bit table that says "no" quickly, and the entries by gram.
+//! The tables behind a sample: bits that say "no" quickly, and the entries of what passes.
 
 use super::Q;
 
-/// Bits of the filter per gram; the size is rounded up to a power of two.
+/// Bits of a filter per gram; the size is rounded up to a power of two.
 const BITS_PER_GRAM: usize = 16;
-
-/// Bytes around and including a gram that an entry's mark stands for.
-const MARKED: usize = 12;
 
 /// Fibonacci hashing: only the upper bits depend on all bytes, so only they are used.
 const MULTIPLIER: u64 = 0x9E37_79B9_7F4A_7C15;
+
+/// Keeps the factors of a key away from zero for ordinary text.
+const SALT: u64 = 0xD1B5_4A32_D192_ED03;
 
 #[inline]
 pub(super) fn hash(gram: [u8; Q]) -> u64 {
     u64::from_le_bytes(gram).wrapping_mul(MULTIPLIER)
 }
 
-/// The upper bits of a hash as an index; `shift` is at least 32.
+/// Hash of the gram at `start`, which must lie in `text`.
+#[inline]
+pub(super) fn hash_at(text: &[u8], start: usize) -> u64 {
+    hash(gram_at(text, start))
+}
+
+#[inline]
+fn gram_at(text: &[u8], start: usize) -> [u8; Q] {
+    let mut gram = [0; Q];
+    gram.copy_from_slice(&text[start..start + Q]);
+    gram
+}
+
+/// How many bytes after a gram are looked at with it, before any pattern is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Width {
+    /// Eight more.
+    Wide,
+    /// Four more: the end of the pattern is near.
+    Half,
+    /// None.
+    Bare,
+}
+
+impl Width {
+    pub(super) const ALL: [Self; 3] = [Self::Wide, Self::Half, Self::Bare];
+
+    /// The widest that stays within a text of which `left` bytes begin with the gram.
+    pub(super) fn within(left: usize) -> Self {
+        match left - Q {
+            8.. => Self::Wide,
+            4.. => Self::Half,
+            _ => Self::Bare,
+        }
+    }
+}
+
+/// Hash of the gram at `start` and what follows it; None when the text ends before.
+#[inline]
+pub(super) fn key_at(text: &[u8], start: usize, width: Width) -> Option<u64> {
+    let rest = text.get(start..)?;
+    let gram = u64::from_le_bytes(*rest.first_chunk()?);
+    let after = &rest[Q..];
+    let context = match width {
+        Width::Wide => u64::from_le_bytes(*after.first_chunk()?),
+        Width::Half => u64::from(u32::from_le_bytes(*after.first_chunk()?)),
+        Width::Bare => 0,
+    };
+    let product = u128::from(gram ^ MULTIPLIER) * u128::from(context ^ SALT);
+    Some(low(product >> 64) ^ low(product))
+}
+
 #[inline]
 #[expect(
     clippy::cast_possible_truncation,
-    reason = "at most 32 bits are left after the shift"
+    reason = "the low half is what is asked for"
 )]
+fn low(number: u128) -> u64 {
+    number as u64
+}
+
+/// The upper bits of a hash as an index; `shift` is at least 32.
+#[inline]
+#[expect(clippy::cast_possible_truncation, reason = "at most 32 bits are left")]
 pub(super) fn slot(hash: u64, shift: u32) -> usize {
     (hash >> shift) as usize
 }
@@ -32,7 +90,7 @@ pub(super) fn slots(wanted: usize) -> (usize, u32) {
     (count, u64::BITS - count.trailing_zeros())
 }
 
-/// A bit table: two bits of one word for every registered gram.
+/// A bit table: two bits of one word for every hash.
 #[derive(Debug)]
 pub(super) struct Filter {
     words: Vec<u64>,
@@ -40,8 +98,8 @@ pub(super) struct Filter {
 }
 
 impl Filter {
-    pub(super) fn new(grams: usize) -> Self {
-        let (count, shift) = slots(grams.saturating_mul(BITS_PER_GRAM) / 64);
+    pub(super) fn new(hashes: usize) -> Self {
+        let (count, shift) = slots(hashes.saturating_mul(BITS_PER_GRAM) / 64);
         Self {
             words: vec![0; count],
             shift,
@@ -65,114 +123,38 @@ fn bits(hash: u64) -> u64 {
     (1 << ((hash >> 36) & 63)) | (1 << ((hash >> 30) & 63))
 }
 
-/// How an entry is checked and what it leads to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
-    /// One pattern; its mark covers the gram and 4 bytes around it, of which this many come before.
-    Within(u32),
-    /// One pattern under 12 bytes; its mark covers the gram alone.
-    Bare,
-    /// Some pattern of the crowd; its mark covers the gram alone.
-    Crowd,
-}
-
 /// One gram of one region.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Entry {
-    pattern: u32,
-    /// Offset of the gram in the pattern, above three bits for the kind.
-    place: u32,
+    /// The pattern, or `CROWD`.
+    pub(super) pattern: u32,
+    /// Offset of the gram in the pattern.
+    pub(super) offset: u32,
     mark: u32,
 }
 
 impl Entry {
-    /// The gram at `offset` of a pattern with this text.
-    pub(super) fn of_pattern(pattern: u32, text: &[u8], offset: u32) -> Self {
-        let start = offset as usize;
-        if text.len() < MARKED {
-            let mark = gram_mark(hash_at(text, start));
-            return Self::new(pattern, offset, Kind::Bare, mark);
-        }
-        // As many as possible of the four bytes after the gram: they are the ones to be read next.
-        let latest = text.len() - MARKED;
-        let before = u32::try_from(start.saturating_sub(latest)).unwrap_or(0);
-        let mark = wide_mark(text, start - before as usize).unwrap_or(0);
-        Self::new(pattern, offset, Kind::Within(before), mark)
-    }
+    /// Stands for every pattern of the crowd.
+    pub(super) const CROWD: u32 = u32::MAX;
 
-    /// The gram with this hash, at `offset` of some pattern of the crowd.
-    pub(super) fn of_crowd(hash: u64, offset: u32) -> Self {
-        Self::new(0, offset, Kind::Crowd, gram_mark(hash))
-    }
-
-    fn new(pattern: u32, offset: u32, kind: Kind, mark: u32) -> Self {
-        let kind = match kind {
-            Kind::Within(before) => before,
-            Kind::Bare => 5,
-            Kind::Crowd => 6,
-        };
-        let place = offset << 3 | kind;
+    /// `key` is the key of the gram at `offset`.
+    pub(super) fn new(pattern: u32, offset: u32, key: u64) -> Self {
         Self {
             pattern,
-            place,
-            mark,
-        }
-    }
-
-    pub(super) fn pattern(self) -> u32 {
-        self.pattern
-    }
-
-    pub(super) fn offset(self) -> usize {
-        (self.place >> 3) as usize
-    }
-
-    pub(super) fn kind(self) -> Kind {
-        match self.place & 7 {
-            5 => Kind::Bare,
-            6 => Kind::Crowd,
-            before => Kind::Within(before),
-        }
-    }
-
-    /// False when the bytes around the sample at `at`, whose gram has this hash, rule the entry out.
-    #[inline]
-    pub(super) fn agrees(self, haystack: &[u8], at: usize, hash: u64) -> bool {
-        match self.kind() {
-            Kind::Within(before) => {
-                let start = at.checked_sub(before as usize);
-                start.and_then(|start| wide_mark(haystack, start)) == Some(self.mark)
-            }
-            Kind::Bare | Kind::Crowd => gram_mark(hash) == self.mark,
+            offset,
+            mark: mark(key),
         }
     }
 }
 
-fn gram_mark(hash: u64) -> u32 {
-    ((hash >> 16) & 0xFFFF_FFFF) as u32
+fn mark(key: u64) -> u32 {
+    (key & 0xFFFF_FFFF) as u32
 }
 
-/// Hash of the 12 bytes at `start`; None when there are fewer.
-#[inline]
-fn wide_mark(text: &[u8], start: usize) -> Option<u32> {
-    let window = text.get(start..)?.first_chunk::<MARKED>()?;
-    let [a, b, c, d, e, f, g, h, rest @ ..] = *window;
-    let tail = u64::from(u32::from_le_bytes(rest));
-    let mixed = u64::from_le_bytes([a, b, c, d, e, f, g, h]) ^ (tail << 15);
-    Some((mixed.wrapping_mul(MULTIPLIER) >> 32) as u32)
-}
-
-/// Hash of the gram at `start`, which must lie in `text`.
-#[inline]
-pub(super) fn hash_at(text: &[u8], start: usize) -> u64 {
-    let mut gram = [0; Q];
-    gram.copy_from_slice(&text[start..start + Q]);
-    hash(gram)
-}
-
-/// Entries grouped by the upper bits of their gram's hash.
+/// Entries grouped by the upper bits of their keys.
 #[derive(Debug)]
 pub(super) struct Table {
+    filter: Filter,
     /// Where each group starts; one more than there are groups.
     starts: Vec<u32>,
     entries: Vec<Entry>,
@@ -183,9 +165,11 @@ impl Table {
     /// Fills a table by counting; `items` is walked twice. `size` is about the number of items.
     pub(super) fn build(size: usize, items: impl Iterator<Item = (u64, Entry)> + Clone) -> Self {
         let (groups, shift) = slots(size);
+        let mut filter = Filter::new(size);
         let mut starts = vec![0_u32; groups + 1];
-        for (hash, _) in items.clone() {
-            starts[slot(hash, shift)] += 1;
+        for (key, _) in items.clone() {
+            filter.insert(key);
+            starts[slot(key, shift)] += 1;
         }
         let mut total = 0;
         for count in &mut starts {
@@ -193,22 +177,31 @@ impl Table {
             *count = total;
         }
         let mut entries = vec![Entry::default(); total as usize];
-        for (hash, entry) in items {
-            let start = &mut starts[slot(hash, shift)];
+        for (key, entry) in items {
+            let start = &mut starts[slot(key, shift)];
             *start -= 1;
             entries[*start as usize] = entry;
         }
         Self {
+            filter,
             starts,
             entries,
             shift,
         }
     }
 
+    /// The entries with this key, and now and then one with another.
     #[inline]
-    pub(super) fn entries(&self, hash: u64) -> &[Entry] {
-        let group = slot(hash, self.shift);
-        let range = self.starts[group] as usize..self.starts[group + 1] as usize;
-        &self.entries[range]
+    pub(super) fn entries(&self, key: u64) -> impl Iterator<Item = &Entry> {
+        let group = if self.filter.has(key) {
+            let group = slot(key, self.shift);
+            self.starts[group] as usize..self.starts[group + 1] as usize
+        } else {
+            0..0
+        };
+        let mark = mark(key);
+        self.entries[group]
+            .iter()
+            .filter(move |entry| entry.mark == mark)
     }
 }
