@@ -92,24 +92,18 @@ class Explainer:
 
     # -- which rule makes an element differ ------------------------------------------------------
     def numbers(self, element: Element) -> frozenset[str]:
-        """The rules whose absence from ours, or presence in the peer, changes the element's fate."""
+        """The rules without which ours would be as the peer's, or with which the peer's would be as ours."""
         if element not in self.cause:
-            found = self.flips(OURS, self.left, element, Rules.without)
-            found = found or self.flips(PEER, self.peer, element, Rules.having)
+            theirs, ours = state_of(self.peer, element), state_of(self.left, element)
+            found = frozenset(
+                name.upper() for name in NUMBERS
+                if state_of(self.world.after(OURS.without(name)), element) == theirs
+                or state_of(self.world.after(PEER.having(name)), element) == ours
+            )  # fmt: skip
             if not found:
-                raise Unexplained(f"no rule makes {element} differ")
+                raise Unexplained(f"no rule alone makes {element} differ")
             self.cause[element] = found
         return self.cause[element]
-
-    def flips(
-        self, rules: Rules, base: Left, element: Element, change: Callable[[Rules, str], Rules]
-    ) -> frozenset[str]:
-        """Numbers of the rules that decide about the element."""
-        there = element in base.elements()
-        return frozenset(
-            name.upper() for name in NUMBERS
-            if (element in self.world.after(change(rules, name)).elements()) != there
-        )  # fmt: skip
 
     def numbers_of(self, elements: Iterable[Element]) -> frozenset[str]:
         """All numbers of all elements; at least one."""
@@ -143,11 +137,12 @@ class Explainer:
             actual = path.read_bytes() if path.exists() else None
             if actual != left.files.get(name):
                 raise Unexplained(f"the {label} {name} is not what the rules leave of it")
-        elements = [e for e in self.differing if e[0] in ("line", "bytes") and e[1] == name]
-        found = self.numbers_of(elements)
-        self.check_lines(name, [e for e in elements if e[0] == "line"])
-        if "V11" in found:
-            self.check_bytes(name)
+        lines = [e for e in self.differing if e[0] == "line" and e[1] == name]
+        if lines and not same_lines(self, name):
+            self.check_lines(name, lines)
+            return self.numbers_of(lines)
+        found = self.numbers_of(e for e in self.differing if e[0] == "bytes" and e[1] == name)
+        self.check_bytes(name)
         return found
 
     def check_lines(self, name: str, lines: Iterable[Element]) -> None:
@@ -161,8 +156,8 @@ class Explainer:
     def check_bytes(self, name: str) -> None:
         """V11: the same lines, and only the last terminator differs (or bytes that are no text)."""
         ours, theirs = self.left.files[name], self.peer.files[name]
-        if valid(self.world.memory.get(name, self.world.corpus.get(name, b""))) and same_lines(self, name):
-            if ours.removesuffix(b"\n") != theirs.removesuffix(b"\n"):
+        if valid((self.world.memory | self.world.corpus)[name]):
+            if ours != theirs + b"\n":
                 raise Unexplained(f"{name} differs in more than its last terminator")
 
     # databases
@@ -378,6 +373,15 @@ CLAIMS: dict[str, Callable[[Explainer, list[str], int], bool]] = {
     "V5": claims_mention,
     "V6": claims_hook,
 }
+
+
+def state_of(left: Left, element: Element) -> object:
+    """What has become of an element: the content of a file or row, or whether it is there."""
+    if element[0] == "bytes":
+        return left.files.get(element[1])
+    if element[0] == "plugin":
+        return left.plugin.get((element[1], element[2]))
+    return element in left.elements()
 
 
 # -- small parts -------------------------------------------------------------------------------

@@ -654,8 +654,9 @@ class Scrub:
             match = HOOK_ROW.fullmatch(line)
             if match is None:
                 continue
-            start, end = self.note_around(number)
-            if match.group(1).lower() == "id":
+            by_id = match.group(1).lower() == "id"
+            start, end = self.note_around(number, to_stranger=by_id)
+            if by_id:
                 selected = session_of(match.group(2)) in spelled(self.selection.ids)
             else:
                 selected = match.group(2) in self.selection.keys and not self.is_strangers(start, end)
@@ -668,8 +669,11 @@ class Scrub:
         rows = [match for match in map(NAMING_ROW.fullmatch, self.lines[start:end]) if match]
         return any(session_of(row.group(1)) not in spelled(self.selection.ids) for row in rows)
 
-    def note_around(self, number: int) -> tuple[int, int]:
-        """From the nearest heading above to the next one that is not below it; without one, from its run of lines."""
+    def note_around(self, number: int, *, to_stranger: bool) -> tuple[int, int]:
+        """From the nearest heading above to the next one that is not below it.
+
+        Without one, from its run of lines; and then the row of another session may end it.
+        """
         start = number
         while start > 0 and self.heading_at(start) is None:
             start -= 1
@@ -682,7 +686,9 @@ class Scrub:
         end = number + 1
         while end < len(self.lines):
             other = self.heading_at(end)
-            if other and len(other) <= level or heading is None and self.is_strangers(end, end + 1):
+            if other and len(other) <= level:
+                break
+            if to_stranger and heading is None and self.is_strangers(end, end + 1):
                 break
             end += 1
         return start, end
