@@ -322,7 +322,11 @@ impl Planner<'_> {
     }
 
     fn backup(&mut self, entry: &Entry) -> Fate {
-        let content = entry.value.bytes("content")?;
+        let Some(content) = entry.value.bytes("content") else {
+            let row = format!("dreaming-memory-backups/{}", entry.row_key);
+            self.plan.failures.push(row);
+            return None;
+        };
         let scrubbed = (self.ask.scrub)(&content)?;
         let hash = sha256_hex(&json::hashed_form(&scrubbed));
         let value = entry.value.with(&[
