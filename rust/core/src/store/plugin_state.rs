@@ -5,14 +5,11 @@ use std::collections::{BTreeSet, HashSet};
 use rusqlite::{Connection, OptionalExtension, params};
 
 use crate::error::{Error, Result};
-use crate::store::Store;
 use crate::store::json::{self, Members};
 use crate::store::query::{self, sha256, sha256_hex};
+use crate::store::{Ask, Store};
 
 const PLUGIN: &str = "memory-core";
-
-/// Answers yes or no about a text.
-pub type Ask<'a> = &'a dyn Fn(&[u8]) -> bool;
 
 /// What a plan of the plugin state needs to know about the selection.
 pub struct StateAsk<'a> {
