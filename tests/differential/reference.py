@@ -321,9 +321,7 @@ def block_end(lines: Sequence[str], start: int, limit: int, base: int = 0) -> in
         return fenced_end(lines, start, limit, fence)
     if first.lstrip(" \t").startswith(">"):
         return quotation_end(lines, start, limit)
-    if html(first):
-        return html_end(lines, start, limit)
-    return paragraph_end(lines, start, limit)
+    return (html_end if html(first) else paragraph_end)(lines, start, limit)
 
 
 def fenced_end(lines: Sequence[str], start: int, limit: int, fence: str) -> int:
