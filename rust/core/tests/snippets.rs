@@ -56,6 +56,7 @@ fn respelled(text: &str, how: usize) -> String {
         5 => text.replace(' ', "\u{A0}\t"),
         6 => text.to_lowercase(),
         7 => text.chars().skip(1).collect(),
+        8 => text.replace(' ', "\r"),
         _ => text.to_owned(),
     }
 }
@@ -207,6 +208,21 @@ fn v4_a_form_that_shrinks_below_the_minimum_is_no_needle() {
     assert!(snippets.matches(format!("- {stored}\n").as_bytes()));
     assert!(!snippets.matches(b"User: a b"));
     assert!(!snippets.matches(b"User:  a b"));
+    let stored = format!("Assistant: a{}b", "\t".repeat(20));
+    let snippets = one(&stored);
+    assert!(snippets.matches(b"so: Assistant: a b"), "14 units");
+    assert!(snippets.matches(b"so: Assistant:  a b"));
+    assert!(!snippets.matches(b"so: a b"), "3 units");
+}
+
+#[test]
+fn v3_a_carriage_return_inside_a_line_is_a_blank() {
+    let snippets = one("User: plain words, nothing else in them");
+    let block =
+        b"- plain words,\rnothing else in them\r\nmore\r\nplain words,\r nothing else in them";
+    let mut found = Vec::new();
+    snippets.matching_lines(block, &mut found);
+    assert_eq!(found, [0, 43]);
 }
 
 #[test]

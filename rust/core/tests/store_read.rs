@@ -3,7 +3,7 @@
 
 mod store_support;
 
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -24,7 +24,7 @@ fn holder() {
     let conn = rusqlite::Connection::open(path).unwrap();
     conn.execute_batch("PRAGMA wal_autocheckpoint = 0").unwrap();
     conn.execute_batch(&sql).unwrap();
-    eprintln!("holding");
+    std::io::stderr().write_all(b"holding\n").unwrap();
     std::io::copy(&mut std::io::stdin(), &mut std::io::sink()).unwrap();
 }
 
@@ -255,6 +255,29 @@ fn a_reader_beside_a_writer_of_the_same_process_keeps_its_locks() {
     writer.close().unwrap();
     assert!(!folder.path().join("agent.sqlite-wal").exists());
     assert!(read(&path).is_empty());
+}
+
+#[test]
+fn a_reader_without_locks_takes_none_from_a_later_writer() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = agent(folder.path());
+    Holder::start(&path, INSERT).kill();
+    std::fs::remove_file(folder.path().join("agent.sqlite-shm")).unwrap();
+    let reader = Store::open_agent(&path, "main", Access::Read, BUSY)
+        .unwrap()
+        .unwrap();
+    let writer = Store::open_agent(&path, "main", Access::Write, BUSY)
+        .unwrap()
+        .unwrap();
+    assert!(!reader.finish_read().unwrap());
+    drop(reader);
+    drop(Holder::start(&path, "SELECT 1 FROM schema_meta"));
+    assert!(
+        folder.path().join("agent.sqlite-wal").exists(),
+        "the writer still holds its lock"
+    );
+    writer.close().unwrap();
+    assert_eq!(read(&path), ["early", "late"]);
 }
 
 #[test]

@@ -125,8 +125,8 @@ impl Store {
         Ok(counts)
     }
 
-    /// Makes the full-text indexes of the memory anew from their stored rows: for words that a check still finds in
-    /// segments, whoever left them there.
+    /// Makes the full-text indexes of the memory anew from their stored rows: for words of rows that somebody else
+    /// deleted, which stay in segments for long. A purge that removes anything does the same.
     pub fn rebuild_full_text(&self) -> Result<()> {
         self.write(|conn| {
             let rebuilt = Tables::of(conn).and_then(|tables| {
@@ -154,10 +154,10 @@ impl Store {
         let filled = plan.fill(conn)?;
         let counts = remove(conn, &tables)?;
         drop(filled);
-        // Words of rows that somebody deleted before us are still spelled in old segments: rewritten in any case.
-        if self.kind() == Kind::Host {
+        // Tables of our own erase words as they delete rows.
+        if self.kind() == Kind::Host && counts != IndexCounts::default() {
             for table in tables.full_text() {
-                table.rewrite(conn)?;
+                table.rebuild(conn)?;
             }
         }
         let added = tombstones::revision(conn)?.unwrap_or_default() - before.unwrap_or_default();

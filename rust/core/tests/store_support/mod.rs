@@ -270,10 +270,13 @@ pub fn own(conn: &Connection, role: &str, version: i64, agent: Option<&str>) {
 }
 
 pub fn sha256_hex(bytes: &[u8]) -> String {
+    use std::fmt::Write as _;
     Sha256::digest(bytes)
         .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect()
+        .fold(String::new(), |mut text, byte| {
+            write!(text, "{byte:02x}").unwrap();
+            text
+        })
 }
 
 /// One chunk with everything that hangs on it.
