@@ -125,7 +125,9 @@ def hook_notes(draw: st.DrawFn) -> list[str]:
 def notes(draw: st.DrawFn) -> bytes:
     """A whole note, with line ends, byte order mark and bytes that are no text."""
     parts = draw(
-        st.lists(st.one_of(lines.map(lambda line: [line]), units(), units(), hook_notes(), fenced()), min_size=1, max_size=10)
+        st.lists(
+            st.one_of(lines.map(lambda line: [line]), units(), units(), hook_notes(), fenced()), min_size=1, max_size=10
+        )
     )
     flat = [line for part in parts for line in part]
     ends = draw(st.sampled_from(["\n", "\n", "\n", "\r\n", "mixed"]))

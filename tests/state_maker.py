@@ -20,7 +20,7 @@ import stat
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -75,7 +75,7 @@ def octet_length(value: str | bytes | None) -> int | None:
 
 
 @contextlib.contextmanager
-def database(path: Path) -> Iterator[sqlite3.Connection]:
+def database(path: Path) -> Generator[sqlite3.Connection, None, None]:
     """A writable connection, committed and closed (with its WAL folded in) at the end."""
     db = sqlite3.connect(path, isolation_level=None, timeout=10)
     db.create_function("octet_length", 1, octet_length, deterministic=True)
@@ -92,7 +92,7 @@ def database(path: Path) -> Iterator[sqlite3.Connection]:
 
 
 @contextlib.contextmanager
-def reading(path: Path, scratch: Path) -> Iterator[sqlite3.Connection]:
+def reading(path: Path, scratch: Path) -> Generator[sqlite3.Connection, None, None]:
     """A private copy of a database and its WAL: reading it never touches the original."""
     scratch.mkdir(parents=True, exist_ok=True)
     copy = scratch / f"{sha256(str(path))[:8]}-{path.name}"

@@ -276,7 +276,7 @@ CONFIGS = {
     "a word that is not allowed": (
         json.dumps({"plugins": {"entries": {"memory-core": {"config": {"memoryPolicy": {"excludeSessions": {
             "chatTypes": ["bogus"]}}}}}}}),
-        r"chatTypes\.0.*allowed: \"direct\", \"group\", \"channel\"",
+        r"openclaw\.json.*chatTypes\.0.*direct.*group.*channel",
     ),
     "a name that is not known": (
         json.dumps({"plugins": {"entries": {"memory-core": {"config": {"memoryPolicy": {"excludeSessions": {

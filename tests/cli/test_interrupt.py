@@ -8,6 +8,7 @@ import subprocess
 import time
 
 import pytest
+
 from conftest import CommandLine
 from scene import SECRET, TARGET, play, state_rows
 from state_maker import StateMaker

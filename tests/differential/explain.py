@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 import apsw
-from reference import NUMBERS, OURS, PEER, Rules, text_of
+from reference import NUMBERS, OURS, PEER, text_of
 from world import BACKUPS, Element, Left, Record, World
 
 from state_maker import AGENT, AGENT_DB, PLUGIN, STATE_DB, sha256
@@ -156,9 +156,8 @@ class Explainer:
     def check_bytes(self, name: str) -> None:
         """V11: the same lines, and only the last terminator differs (or bytes that are no text)."""
         ours, theirs = self.left.files[name], self.peer.files[name]
-        if valid((self.world.memory | self.world.corpus)[name]):
-            if ours != theirs + b"\n":
-                raise Unexplained(f"{name} differs in more than its last terminator")
+        if valid((self.world.memory | self.world.corpus)[name]) and ours != theirs + b"\n":
+            raise Unexplained(f"{name} differs in more than its last terminator")
 
     # databases
     def row_item(self, database: str, table: str) -> frozenset[str]:
@@ -202,7 +201,7 @@ class Explainer:
             ddl = db.execute("SELECT sql FROM sqlite_master WHERE name = ?", (table,)).fetchone()[0]
             live = vocabulary_of(db, table)
             db.rollback()
-        scratch = apsw.Connection(":memory:")
+        scratch: Any = apsw.Connection(":memory:")
         scratch.execute(ddl)
         marks = ", ".join("?" * len(columns))
         scratch.executemany(f'INSERT INTO "{table}" VALUES ({marks})', rows)

@@ -10,7 +10,7 @@ import shutil
 import subprocess
 import sys
 import tarfile
-from collections.abc import Iterator
+from collections.abc import Generator
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -74,7 +74,7 @@ def recorded_report(shared: Path, name: str, selection: str, kind: str = "report
 
 
 @contextlib.contextmanager
-def staged(pristine: Path) -> Iterator[Path]:
+def staged(pristine: Path) -> Generator[Path, None, None]:
     """A copy of a state at the recorded path, which one process at a time may use."""
     AT.parent.mkdir(parents=True, exist_ok=True)
     with (AT.parent / "stage.lock").open("w") as lock:

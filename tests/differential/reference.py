@@ -116,6 +116,12 @@ def bytes_of(text: str) -> bytes:
     return text.encode("utf-8", "surrogateescape")
 
 
+def lines_of(content: bytes, rules: Rules) -> list[str]:
+    """Lines without their LF; what follows the last LF is a line, too. The peer replaces what is no UTF-8 (V11)."""
+    text = text_of(content) if rules.v11 else content.decode("utf-8", "replace")
+    return text.split("\n")
+
+
 def trimmed(text: str) -> str:
     """Text without ECMAScript white space at both ends."""
     return re.sub(f"^[{SPACE}]+|[{SPACE}]+$", "", text)
@@ -218,7 +224,7 @@ class CorpusLeft:
 
 def scrub_corpus_file(content: bytes, selection: Selection, rules: Rules) -> CorpusLeft:
     """Drops the lines of the selected sessions from one corpus file."""
-    lines = text_of(content).split("\n")
+    lines = lines_of(content, rules)
     removed = frozenset(number for number, line in enumerate(lines) if in_corpus(line, selection, rules))
     if not removed:
         return CorpusLeft(content, removed)
@@ -321,9 +327,7 @@ def block_end(lines: Sequence[str], start: int, limit: int, base: int = 0) -> in
         return fenced_end(lines, start, limit, fence)
     if first.lstrip(" \t").startswith(">"):
         return quotation_end(lines, start, limit)
-    if html(first):
-        return html_end(lines, start, limit)
-    return paragraph_end(lines, start, limit)
+    return (html_end if html(first) else paragraph_end)(lines, start, limit)
 
 
 def fenced_end(lines: Sequence[str], start: int, limit: int, fence: str) -> int:
@@ -715,7 +719,7 @@ def history_refused(content: bytes) -> bool:
 
 def scrub(content: bytes, selection: Selection, needles: Needles, rules: Rules = OURS) -> Scrubbed:
     """Removes from one file what the rules say."""
-    lines = text_of(content).split("\n")
+    lines = lines_of(content, rules)
     # To the peer a byte order mark is a part of the first line; to us it is none, and a heading may follow it.
     seen = [lines[0].removeprefix("\ufeff"), *lines[1:]] if rules.v2 else lines
     work = Scrub(seen, selection, needles, rules)

@@ -47,9 +47,9 @@ def sqlite_vec_library() -> str:
     return pytest.importorskip("sqlite_vec", reason="needs the vec0 library of the package sqlite-vec").loadable_path()
 
 
-def connect_with_vectors(path: Path) -> apsw.Connection:
+def connect_with_vectors(path: Path) -> Any:
     """A connection that understands vec0 tables."""
-    db = apsw.Connection(str(path))
+    db: Any = apsw.Connection(str(path))
     db.enable_load_extension(True)
     db.load_extension(sqlite_vec_library())
     return db

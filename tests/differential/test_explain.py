@@ -47,7 +47,7 @@ class Bench:
         shared_lines = [
             f"{name}:{line}" for name, done in ours.outcome.memory.items() for line in done.shared_lines
         ]  # fmt: skip
-        report = dict(self.report)
+        report: dict[str, object] = dict(self.report)
         for field in ("entryKeys", "mixedLineageEntryKeys"):
             report[field] = sorted({*self.report[field], *joined})
         report["artifacts"] = {name: ours.counts[name] for name in self.report["artifacts"]}

@@ -60,7 +60,7 @@ def changed_paths(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
     return sorted(name for name in before.keys() | after.keys() if before.get(name) != after.get(name))
 
 
-@pytest.fixture(scope="module", params=RECORDINGS, ids=lambda pair: "-".join(pair))
+@pytest.fixture(scope="module", params=RECORDINGS, ids="-".join)
 def run(
     request: pytest.FixtureRequest, shared: Path, cli: CommandLine, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Run]:

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from reference import OURS, Outcome, Selection, purge
+from reference import OURS, PEER, Outcome, Selection, purge
 from world import read_workspace
 
 from notes import (
@@ -112,3 +112,15 @@ def test_the_purge_is_the_reference(template: StateMaker, contents: list[bytes])
     assert report["untargetableEntryKeys"] == sorted(untraced)
     locations = [f"{name}:{line}" for name, done in outcome.memory.items() for line in done.shared_lines]
     assert sorted(report["sharedSnippetLocations"]) == sorted(locations)
+
+
+@SETTINGS
+@given(content=notes())
+def test_what_the_peer_removes_goes_here_too_but_for_v2(content: bytes) -> None:
+    """A line that only the peer removes is one that it takes for a part of an entry, and that V2 knows is none."""
+    corpus = {"corpus": "\n".join(CORPUS_LINES).encode()}
+    ours, theirs = (purge({"note": content}, corpus, SELECTION, rules).memory["note"] for rules in (OURS, PEER))
+    knowing = purge({"note": content}, corpus, SELECTION, PEER.having("v2")).memory["note"]
+    lines = content.split(b"\n")
+    spared = {n for n in theirs.removed - ours.removed if lines[n]}
+    assert not spared & knowing.removed

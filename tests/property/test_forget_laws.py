@@ -12,6 +12,8 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from reference import OURS, Needles, Scrub, Selection, bytes_of, key_of, text_of
+
 from notes import (
     COMMON,
     GONE_KEYS,
@@ -23,7 +25,6 @@ from notes import (
     TARGET_KEY,
     notes,
 )
-from reference import OURS, Needles, Scrub, Selection, bytes_of, key_of, text_of
 from scene import agent_rows, state_rows
 from state_maker import StateMaker, corpus_line, snapshot
 

@@ -44,7 +44,8 @@ def test_v06_the_whole_note_goes(maker: StateMaker, forget: Forget, row: str) ->
 
 
 def test_v06_only_its_section_goes(maker: StateMaker, forget: Forget) -> None:
-    text = f"# Day\n\nfirst\n\n## Session A\n\n- **Session ID**: {TARGET}\n\n### Deeper\n\nsecret\n\n## Session B\n\nkept\n"
+    head, rest = "# Day\n\nfirst\n\n", "## Session B\n\nkept\n"
+    text = f"{head}## Session A\n\n- **Session ID**: {TARGET}\n\n### Deeper\n\nsecret\n\n{rest}"
     play(maker, {"memory/day.md": text}).seal()
     forget(maker.state, sessions=[TARGET])
     assert maker.read("memory/day.md") == b"# Day\n\nfirst\n\n## Session B\n\nkept\n"

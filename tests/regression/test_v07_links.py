@@ -1,4 +1,4 @@
-"""V7: linked root files are followed; links below memory/ are named, and nothing is dropped that they may still need."""
+"""V7: linked root files are followed; links below memory/ are named, and no origin row goes that they may need."""
 
 from __future__ import annotations
 

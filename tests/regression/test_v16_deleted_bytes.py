@@ -65,7 +65,7 @@ def test_v16_the_index_still_answers(either: StateMaker, forget: Forget) -> None
     forget(either.state, sessions=[TARGET])
     import apsw
 
-    db = apsw.Connection(str(either.agent_db))
+    db: Any = apsw.Connection(str(either.agent_db))
     try:
         query = "SELECT count(*) FROM memory_index_chunks_fts WHERE memory_index_chunks_fts MATCH ?"
         assert db.execute(query, ("interest",)).fetchall() == [(60,)]
