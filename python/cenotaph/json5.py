@@ -1,8 +1,10 @@
 """A JSON5 file as the host reads it: `$include` of other files, `${NAME}` from the environment."""
 
+import json
 import os
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 
 from cenotaph.errors import ConfigError
@@ -34,7 +36,11 @@ def _read(path: Path, chain: tuple[Path, ...]) -> Json:
 
 
 def _parse(path: Path, text: str) -> Json:
-    import pyjson5  # noqa: PLC0415  only when there is a file
+    # Most files are plain JSON, which is JSON5, and the parser of the standard library is loaded already.
+    with suppress(ValueError, RecursionError):
+        plain: Json = json.loads(text)
+        return plain
+    import pyjson5  # noqa: PLC0415 -- only when the file needs it
 
     try:
         return pyjson5.decode(text, maxdepth=MAX_DEPTH)
