@@ -50,7 +50,11 @@ def _one_of(*words: str) -> Check:
     def check(value: Json, path: str, problems: list[str]) -> None:
         if value in words:
             return
-        choice = f"must be one of {_quoted(words)}" if len(words) > 1 else f"must be {_quoted(words)}"
+        choice = (
+            f"must be one of the allowed values (allowed: {_quoted(words)})"
+            if len(words) > 1
+            else f"must be {_quoted(words)}"
+        )
         problems.append(f"{path}: {choice}")
 
     return check

@@ -98,8 +98,8 @@ EXCLUDE = "memoryPolicy.excludeSessions"
 @pytest.mark.parametrize(
     ("path", "value", "problem"),
     [
-        (f"{EXCLUDE}.chatTypes", ["bogus"], '.chatTypes.0: must be one of "direct", "group", "channel"'),
-        (f"{EXCLUDE}.chatTypes", ["direct", 5], '.chatTypes.1: must be one of "direct", "group", "channel"'),
+        (f"{EXCLUDE}.chatTypes", ["bogus"], '.chatTypes.0: must be one of the allowed values (allowed: "direct", "group", "channel")'),
+        (f"{EXCLUDE}.chatTypes", ["direct", 5], '.chatTypes.1: must be one of the allowed values (allowed: "direct", "group", "channel")'),
         (f"{EXCLUDE}.channels", "telegram", ".channels: must be an array"),
         (f"{EXCLUDE}.hookExternalContentSources", [5], ".hookExternalContentSources.0: must be a string"),
         (
@@ -113,7 +113,7 @@ EXCLUDE = "memoryPolicy.excludeSessions"
         ("dreaming", None, ": must be an object"),
         ("dreaming.enabled", "yes", ".enabled: must be true or false"),
         ("dreaming.frequency", 5, ".frequency: must be a string"),
-        ("dreaming.storage.mode", "x", '.mode: must be one of "inline", "separate", "both"'),
+        ("dreaming.storage.mode", "x", '.mode: must be one of the allowed values (allowed: "inline", "separate", "both")'),
         ("dreaming.storage.x", 1, ': unknown key "x"; allowed: "mode", "separateReports"'),
         ("dreaming.execution.defaults.speed", "x", ': unknown key "speed"; allowed: "model"'),
         ("dreaming.phases.night", {}, ': unknown key "night"; allowed: "light", "rem", "deep"'),
@@ -150,7 +150,7 @@ def test_problems_of_the_plugin_configuration(path: str, value: object, problem:
 SEARCH_PROBLEMS: list[tuple[str, object, str]] = [
     ("bogus", 1, 'memory.search: unknown key "bogus"; allowed: "enabled", '),
     ("sources", "memory", "memory.search.sources: must be an array"),
-    ("sources", ["zz"], 'memory.search.sources.0: must be one of "memory", "sessions"'),
+    ("sources", ["zz"], 'memory.search.sources.0: must be one of the allowed values (allowed: "memory", "sessions")'),
     ("experimental.zz", 1, 'memory.search.experimental: unknown key "zz"; allowed: "sessionMemory"'),
     ("extraPaths", [5], "memory.search.extraPaths.0: must be a string or an object"),
     (
@@ -167,13 +167,13 @@ SEARCH_PROBLEMS: list[tuple[str, object, str]] = [
     (
         "multimodal.modalities",
         ["x"],
-        'memory.search.multimodal.modalities.0: must be one of "image", "audio", "all"',
+        'memory.search.multimodal.modalities.0: must be one of the allowed values (allowed: "image", "audio", "all")',
     ),
     ("multimodal.maxFileBytes", 0, "memory.search.multimodal.maxFileBytes: must be a number above 0"),
     (
         "store.fts.tokenizer",
         "x",
-        'memory.search.store.fts.tokenizer: must be one of "unicode61", "trigram"',
+        'memory.search.store.fts.tokenizer: must be one of the allowed values (allowed: "unicode61", "trigram")',
     ),
     ("store.driver", "x", 'memory.search.store: unknown key "driver"; allowed: "fts", "vector"'),
     ("query.minScore", 2, "memory.search.query.minScore: must be a number of at least 0 and at most 1"),
@@ -225,7 +225,7 @@ OTHER_PROBLEMS: list[tuple[object, list[str]]] = [
         ['agents.ownership: "explicit" cannot be combined with agents.entries.a.default'],
     ),
     ({"session": {"store": 5}}, ["session.store: must be a string"]),
-    ({"memory": {"citations": "x"}}, ['memory.citations: must be one of "auto", "on", "off"']),
+    ({"memory": {"citations": "x"}}, ['memory.citations: must be one of the allowed values (allowed: "auto", "on", "off")']),
 ]
 
 

@@ -23,8 +23,10 @@ if TYPE_CHECKING:
 
 _READS = 5
 _REPLANS = 10
+_AT_ONCE = 4
+"""Files that are rewritten at the same time, each beside its old content."""
 _SPARE_BYTES = 1 << 20
-"""Room beside the largest rewritten file: journal pages, directory entries."""
+"""Room for journal pages and directory entries."""
 
 
 @dataclass(slots=True)
@@ -61,6 +63,7 @@ def forget(place: Place, wish: Wish, step: Step) -> ForgetReport:
     Raises `ForgetRefused` before anything is written, `StoreBusy` when a lock is held for over 10 seconds,
     `StoreError`, `ConfigError`, `OSError`. A file that cannot be rewritten is `pending` in the report.
     """
+    _refuse_unwritable(place)
     with open_stores(place, write=True) as stores, _workspace_lock(place, stores.state):
         plan = make_plan(place, stores, wish, step)
         if not plan.selection.targets:
@@ -99,34 +102,43 @@ def _workspace_lock(place: Place, state: _core.StateStore | None) -> Generator[N
         state.unlock_workspace(place.workspace_key, owner)
 
 
+def _refuse_unwritable(place: Place) -> None:
+    """Refuses before a database is opened for writing, which would leave files beside it."""
+    for database in (place.agent_database, place.state_database):
+        if database.exists():
+            _refuse_without_room(str(database.parent), 0)
+
+
 def _refuse_early(place: Place, stores: Stores, plan: Plan) -> None:
     """Refuses what can be seen to fail half way, while nothing has been written."""
     if stores.memory:
-        taken = stores.memory.tombstones_of_others(place.agent, plan.selection.session_ids)
-        if taken:
-            session_id, agent = taken[0]
-            message = (
-                f"Session {session_id} was forgotten for agent {agent} in the same database, and a tombstone holds one "
-                f"agent: run forget for agent {agent}, or give the sessions different ids"
-            )
-            raise _core.ForgetRefused(message)
-    needed: dict[str, int] = {}
+        _refuse_taken_tombstones(place, stores.memory, plan)
+    needed: dict[str, list[int]] = {}
     for path in (*(file.path for file in plan.changed), *plan.corpus.rewritten_files, *plan.corpus.removed_files):
-        folder, size = os.path.dirname(path), os.stat(path).st_size
-        needed[folder] = max(needed.get(folder, 0), size)
-    for folder, size in needed.items():
-        _refuse_without_room(folder, size)
-    _refuse_without_room(str(place.agent_database.parent), 0)
+        needed.setdefault(os.path.dirname(path), []).append(os.stat(path).st_size)
+    for folder, sizes in needed.items():
+        _refuse_without_room(folder, sum(sorted(sizes)[-_AT_ONCE:]))
+    if plan.index and plan.index.counts.chunks:
+        _refuse_without_room(str(place.agent_database.parent), place.agent_database.stat().st_size)
+
+
+def _refuse_taken_tombstones(place: Place, memory: _core.Store, plan: Plan) -> None:
+    taken = memory.tombstones_of_others(place.agent, plan.selection.session_ids)
+    if taken:
+        session_id, agent = taken[0]
+        message = (
+            f"Session {session_id} was forgotten for agent {agent} in the same database, and a tombstone holds one "
+            f"agent: run forget for agent {agent}, or give the sessions different ids"
+        )
+        raise _core.ForgetRefused(message)
 
 
 def _refuse_without_room(folder: str, size: int) -> None:
-    if not os.path.isdir(folder):
-        return
     if not os.access(folder, os.W_OK):
         raise _core.ForgetRefused(f"{folder} cannot be written; make it writable, nothing was changed")
-    free = shutil.disk_usage(folder).free
-    if free < size + _SPARE_BYTES:
-        message = f"{folder} has {free} bytes free, {size + _SPARE_BYTES} are needed; make room, nothing was changed"
+    free, needed = shutil.disk_usage(folder).free, size + _SPARE_BYTES
+    if free < needed:
+        message = f"{folder} has {free} bytes free, {needed} are needed; make room, nothing was changed"
         raise _core.ForgetRefused(message)
 
 

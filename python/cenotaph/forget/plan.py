@@ -268,5 +268,5 @@ def _unread(
     )
     return [
         *(f"Cannot read {path}: {reason}" for path, reason in files),
-        *(state.failures if state else ()),
+        *(f"Cannot read the plugin state row {row}; it is left as it is." for row in (state.failures if state else ())),
     ]

@@ -26,6 +26,8 @@ pub(crate) struct Scan<'s> {
     anchor: Option<Anchor>,
     /// Notes whose `Session Key` is selected, while no row says that they are another session's.
     keyed: Vec<Anchor>,
+    /// Start of a note whose `Session ID` row names another session: its key says nothing then.
+    strange: Option<u64>,
     tally: Tally,
     untraced: Vec<String>,
     quoting: Vec<usize>,
@@ -62,6 +64,7 @@ impl<'s> Scan<'s> {
             section: None,
             anchor: None,
             keyed: Vec::new(),
+            strange: None,
             tally: Tally::default(),
             untraced: Vec::new(),
             quoting: Vec::new(),
@@ -295,7 +298,9 @@ impl<'s> Scan<'s> {
             return false;
         };
         match row.field {
-            HookField::Key if row.selected => self.keyed.push(anchor),
+            HookField::Key if row.selected && self.strange != Some(anchor.mark.start) => {
+                self.keyed.push(anchor);
+            }
             HookField::Id if row.selected && row.bold => {
                 self.keyed
                     .retain(|note| note.mark.start < anchor.mark.start);
@@ -329,6 +334,7 @@ impl<'s> Scan<'s> {
             let row = self.scrubber.refs().hook_row(bytes);
             if row.is_some_and(|row| row.field == HookField::Id && !row.selected) {
                 self.keyed.clear();
+                self.strange = self.anchor.as_ref().map(|note| note.mark.start);
             }
         }
         match bytes.first() {

@@ -22,7 +22,7 @@ pub mod sessions;
 pub mod tombstones;
 mod vec0;
 
-pub use chunks::{IndexAsk, IndexCounts, IndexPlan};
+pub use chunks::{Ask, IndexAsk, IndexCounts, IndexPlan};
 pub use connection::{Access, Kind, Store};
 pub use observed::Observed;
 pub use origins::Lineage;

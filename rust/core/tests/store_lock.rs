@@ -4,7 +4,7 @@
 mod store_support;
 
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
@@ -66,12 +66,29 @@ fn row(conn: &Connection) -> Option<Value> {
 }
 
 /// A process that lives until it is killed.
-fn sleeper() -> std::process::Child {
-    Command::new("sleep")
-        .arg("600")
-        .stdin(Stdio::null())
-        .spawn()
-        .unwrap()
+struct Sleeper(Child);
+
+impl Sleeper {
+    fn start() -> Self {
+        let mut command = Command::new("sleep");
+        command
+            .arg("600")
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null());
+        Self(command.spawn().unwrap())
+    }
+
+    fn id(&self) -> u32 {
+        self.0.id()
+    }
+}
+
+impl Drop for Sleeper {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
 }
 
 #[test]
@@ -98,7 +115,7 @@ fn the_row_is_the_hosts() {
 fn a_living_owner_is_waited_for_and_named() {
     let folder = tempfile::tempdir().unwrap();
     let (store, conn) = state(folder.path());
-    let mut child = sleeper();
+    let child = Sleeper::start();
     let owner = format!("{}:u", child.id());
     // Even an old lock: the owner began before it took it.
     std::thread::sleep(Duration::from_millis(20));
@@ -110,8 +127,7 @@ fn a_living_owner_is_waited_for_and_named() {
         "Timed out waiting for memory workspace lock at plugin-state:memory-core/short-term-locks/{KEY} (held by {owner})"
     );
     assert_eq!(error.to_string(), expected);
-    child.kill().unwrap();
-    child.wait().unwrap();
+    drop(child);
     take(&store, &own("u1"), 0).unwrap();
 }
 
@@ -169,10 +185,9 @@ fn waiting_can_be_interrupted() {
 fn v22_the_lock_of_a_dead_process_is_taken_over_at_once() {
     let folder = tempfile::tempdir().unwrap();
     let (store, conn) = state(folder.path());
-    let mut child = sleeper();
+    let child = Sleeper::start();
     let owner = format!("{}:u", child.id());
-    child.kill().unwrap();
-    child.wait().unwrap();
+    drop(child);
     put(&conn, &json!({"owner": owner, "acquiredAt": now_ms()}));
     take(&store, &own("u1"), 0).unwrap();
     assert_eq!(row(&conn).unwrap()["owner"], own("u1"));
@@ -182,7 +197,7 @@ fn v22_the_lock_of_a_dead_process_is_taken_over_at_once() {
 fn v22_a_reused_process_id_is_told_by_its_start() {
     let folder = tempfile::tempdir().unwrap();
     let (store, conn) = state(folder.path());
-    let mut child = sleeper();
+    let child = Sleeper::start();
     let owner = format!("{}:u", child.id());
     // Taken long before this process of the same id began; first with the start time that proves the owner lives.
     let line = std::fs::read_to_string(format!("/proc/{}/stat", child.id())).unwrap();
@@ -210,8 +225,7 @@ fn v22_a_reused_process_id_is_told_by_its_start() {
         &json!({"owner": owner, "acquiredAt": now_ms() - 3_600_000}),
     );
     take(&store, &own("u1"), 0).unwrap();
-    child.kill().unwrap();
-    child.wait().unwrap();
+    drop(child);
 }
 
 #[test]

@@ -4,6 +4,7 @@
 mod store_support;
 
 use std::collections::HashSet;
+use std::fmt::Write;
 use std::path::Path;
 
 use aho_corasick::AhoCorasick;
@@ -37,9 +38,15 @@ fn fill(conn: &Connection, count: u32, every: u32, words: u32) {
     conn.execute_batch("BEGIN").unwrap();
     for chunk in 0..count {
         let doomed = chunk % every == 0;
-        let mut text: String = (0..words)
-            .map(|at| format!("w{} ", chunk.wrapping_mul(31).wrapping_add(at * at) % 997))
-            .collect();
+        let mut text = String::new();
+        for at in 0..words {
+            write!(
+                text,
+                "w{} ",
+                chunk.wrapping_mul(31).wrapping_add(at * at) % 997
+            )
+            .unwrap();
+        }
         text.push_str(&word(chunk));
         let path = path_of(chunk, doomed);
         let origin = if doomed { "sessions" } else { "memory" };
@@ -77,7 +84,7 @@ fn residue(folder: &Path, chunks: &[u32]) -> usize {
                 .take(2)
                 .flat_map(|&x| f64::from(x).to_le_bytes())
                 .collect();
-            [word(chunk)[12..].as_bytes().to_vec(), floats, doubles]
+            [word(chunk).as_bytes()[12..].to_vec(), floats, doubles]
         })
         .collect();
     let search = AhoCorasick::new(&needles).unwrap();
@@ -106,7 +113,7 @@ fn residue_in_segments(conn: &Connection, chunks: &[u32]) -> usize {
         }
     }
     let holds =
-        |chunk: &&u32| memchr::memmem::find(&blocks, word(**chunk)[12..].as_bytes()).is_some();
+        |chunk: &&u32| memchr::memmem::find(&blocks, &word(**chunk).as_bytes()[12..]).is_some();
     chunks.iter().filter(holds).count()
 }
 

@@ -421,6 +421,26 @@ fn nothing_of_a_removed_row_stays_in_the_file() {
 }
 
 #[test]
+fn a_deletion_overwrites_what_it_frees() {
+    let folder = tempfile::tempdir().unwrap();
+    let (store, conn) = state(folder.path());
+    put(
+        &conn,
+        RECALL,
+        WORKSPACE,
+        "k1",
+        r#"{"snippet":"violetmongoose"}"#,
+    );
+    conn.execute_batch("PRAGMA wal_checkpoint(TRUNCATE)")
+        .unwrap();
+    drop(conn);
+    assert_eq!(hits(folder.path(), b"violetmongoose"), 1);
+    assert_eq!(apply(&store).short_term_entries, 1);
+    assert!(store.checkpoint(1000).unwrap());
+    assert_eq!(hits(folder.path(), b"violetmongoose"), 0);
+}
+
+#[test]
 fn a_database_without_entries_has_nothing_to_plan() {
     let folder = tempfile::tempdir().unwrap();
     let (store, conn) = state(folder.path());

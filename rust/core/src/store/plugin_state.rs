@@ -5,14 +5,11 @@ use std::collections::{BTreeSet, HashSet};
 use rusqlite::{Connection, OptionalExtension, params};
 
 use crate::error::{Error, Result};
-use crate::store::Store;
 use crate::store::json::{self, Members};
 use crate::store::query::{self, sha256, sha256_hex};
+use crate::store::{Ask, Store};
 
 const PLUGIN: &str = "memory-core";
-
-/// Answers yes or no about a text.
-pub type Ask<'a> = &'a dyn Fn(&[u8]) -> bool;
 
 /// What a plan of the plugin state needs to know about the selection.
 pub struct StateAsk<'a> {
@@ -322,7 +319,11 @@ impl Planner<'_> {
     }
 
     fn backup(&mut self, entry: &Entry) -> Fate {
-        let content = entry.value.bytes("content")?;
+        let Some(content) = entry.value.bytes("content") else {
+            let row = format!("dreaming-memory-backups/{}", entry.row_key);
+            self.plan.failures.push(row);
+            return None;
+        };
         let scrubbed = (self.ask.scrub)(&content)?;
         let hash = sha256_hex(&json::hashed_form(&scrubbed));
         let value = entry.value.with(&[
