@@ -15,14 +15,15 @@ from typing import Any
 
 import oracle
 import pytest
-from conftest import CommandLine
 from explain import Explainer, Sides, judge
 from hypothesis import HealthCheck, Phase, given, seed, settings
-from notes import COMMON, GONE_KEYS, KEPT, KEPT_KEYS, SAID, SURVIVOR, TARGET, TARGET_KEY, notes
 from reference import PEER, Selection, purge
-from state_maker import STATE_DB, StateMaker, corpus_line, database
 from test_build_state import MAIL, build
 from world import World, read_workspace
+
+from conftest import CommandLine
+from notes import COMMON, GONE_KEYS, KEPT, KEPT_KEYS, SAID, SURVIVOR, TARGET, TARGET_KEY, notes
+from state_maker import STATE_DB, StateMaker, corpus_line, database
 
 OCDIR = os.environ.get("OCDIR", "")
 pytestmark = [

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import subprocess
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -38,6 +40,7 @@ class Run:
 
     name: str
     selection: str
+    pristine: Path
     world: World
     recorded: Path
     ours: Path
@@ -79,7 +82,7 @@ def run(
     recorded = oracle.recorded_state(shared, name, selection, folder)
     world = World(pristine, real["sessionIds"], folder / "scratch")
     yield Run(
-        name, selection, world, recorded, ours, oracle.recorded_report(shared, name, selection, "dry"),
+        name, selection, pristine, world, recorded, ours, oracle.recorded_report(shared, name, selection, "dry"),
         oracle.recorded_report(shared, name, selection), dry, real, dry_changed,
     )  # fmt: skip
     shutil.rmtree(folder, ignore_errors=True)
@@ -148,3 +151,11 @@ def test_the_lists_are_the_recorded_ones_but_for_v1(run: Run) -> None:
     joined = set(run.real["entryKeys"]) - set(recorded["entryKeys"])
     assert set(run.real["mixedLineageEntryKeys"]) == set(recorded["mixedLineageEntryKeys"]) | joined
     assert set(run.real["untargetableEntryKeys"]) == set(recorded["untargetableEntryKeys"]) - joined
+
+
+@pytest.mark.parametrize("check", ["residue.py", "survive.py"])
+def test_no_canary_of_a_forgotten_session_is_left_and_no_other_is_missing(run: Run, shared: Path, check: str) -> None:
+    """`residue.py` looks at every byte of every file, `survive.py` for what had to stay."""
+    command = [sys.executable, shared / "oracle" / check, run.ours, f"{run.pristine}.manifest.json", run.selection]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
+    assert done.returncode == 0, done.stdout[-3000:]
