@@ -98,8 +98,16 @@ EXCLUDE = "memoryPolicy.excludeSessions"
 @pytest.mark.parametrize(
     ("path", "value", "problem"),
     [
-        (f"{EXCLUDE}.chatTypes", ["bogus"], '.chatTypes.0: must be one of the allowed values (allowed: "direct", "group", "channel")'),
-        (f"{EXCLUDE}.chatTypes", ["direct", 5], '.chatTypes.1: must be one of the allowed values (allowed: "direct", "group", "channel")'),
+        (
+            f"{EXCLUDE}.chatTypes",
+            ["bogus"],
+            '.chatTypes.0: must be one of the allowed values (allowed: "direct", "group", "channel")',
+        ),
+        (
+            f"{EXCLUDE}.chatTypes",
+            ["direct", 5],
+            '.chatTypes.1: must be one of the allowed values (allowed: "direct", "group", "channel")',
+        ),
         (f"{EXCLUDE}.channels", "telegram", ".channels: must be an array"),
         (f"{EXCLUDE}.hookExternalContentSources", [5], ".hookExternalContentSources.0: must be a string"),
         (
@@ -113,7 +121,11 @@ EXCLUDE = "memoryPolicy.excludeSessions"
         ("dreaming", None, ": must be an object"),
         ("dreaming.enabled", "yes", ".enabled: must be true or false"),
         ("dreaming.frequency", 5, ".frequency: must be a string"),
-        ("dreaming.storage.mode", "x", '.mode: must be one of the allowed values (allowed: "inline", "separate", "both")'),
+        (
+            "dreaming.storage.mode",
+            "x",
+            '.mode: must be one of the allowed values (allowed: "inline", "separate", "both")',
+        ),
         ("dreaming.storage.x", 1, ': unknown key "x"; allowed: "mode", "separateReports"'),
         ("dreaming.execution.defaults.speed", "x", ': unknown key "speed"; allowed: "model"'),
         ("dreaming.phases.night", {}, ': unknown key "night"; allowed: "light", "rem", "deep"'),
@@ -225,7 +237,10 @@ OTHER_PROBLEMS: list[tuple[object, list[str]]] = [
         ['agents.ownership: "explicit" cannot be combined with agents.entries.a.default'],
     ),
     ({"session": {"store": 5}}, ["session.store: must be a string"]),
-    ({"memory": {"citations": "x"}}, ['memory.citations: must be one of the allowed values (allowed: "auto", "on", "off")']),
+    (
+        {"memory": {"citations": "x"}},
+        ['memory.citations: must be one of the allowed values (allowed: "auto", "on", "off")'],
+    ),
 ]
 
 
