@@ -458,15 +458,16 @@ class Scrub:
 
     def run(self) -> Scrubbed:
         """Walks the lines once and fills `counted`."""
-        notes = self.hook_notes() if self.rules.v6 else {}
+        notes = self.hook_notes() if self.rules.v6 else []
         labels: list[tuple[Unit, list[int]]] = []
         number = 0
         while number < len(self.lines):
-            if number in notes:
-                self.remove(number, notes[number])
-                self.noted.update(range(number, notes[number]))
+            end = self.end_of_note(number, notes)
+            if end is not None:
+                self.remove(number, end)
+                self.noted.update(range(number, end))
                 self.counted.entries += 1
-                number = notes[number]
+                number = end
                 continue
             unit = self.unit_at(number)
             if unit is not None and any(key in self.selection.entry_keys for key in unit.keys):
@@ -651,9 +652,16 @@ class Scrub:
         match = HEADING.match(self.lines[number])
         return match.group(1) if match else None
 
-    def hook_notes(self) -> dict[int, int]:
-        """V6: sections of the session-memory hook that name a selected session."""
-        found: dict[int, int] = {}
+    def end_of_note(self, number: int, notes: Iterable[tuple[int, int, int]]) -> int | None:
+        """Where the note of the hook ends that begins here, or that began in a section that is gone and is named below."""
+        ends = [
+            end for start, row, end in notes if start == number or (start < number <= row and start in self.removed)
+        ]
+        return max(ends, default=None)
+
+    def hook_notes(self) -> list[tuple[int, int, int]]:
+        """V6: sections of the session-memory hook that name a selected session: start, naming row, end."""
+        found: list[tuple[int, int, int]] = []
         for number, line in enumerate(self.lines):
             match = HOOK_ROW.fullmatch(line)
             if match is None:
@@ -665,7 +673,7 @@ class Scrub:
             else:
                 selected = match.group(2) in self.selection.keys and not self.is_strangers(start, end)
             if selected:
-                found[start] = max(end, found.get(start, end))
+                found.append((start, number, end))
         return found
 
     def is_strangers(self, start: int, end: int) -> bool:
