@@ -653,7 +653,7 @@ class Scrub:
         return match.group(1) if match else None
 
     def end_of_note(self, number: int, notes: Iterable[tuple[int, int, int]]) -> int | None:
-        """Where the note of the hook ends that begins here, or that began in a section that is gone and is named below."""
+        """Where the hook's note ends that begins here, or that began in a section that is gone and is named below."""
         ends = [
             end for start, row, end in notes if start == number or (start < number <= row and start in self.removed)
         ]
