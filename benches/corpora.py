@@ -37,7 +37,8 @@ def snippets(count: int, seed: int = 11) -> list[str]:
 def notes(folder: Path, megabytes: int, needles: list[str], seed: int = 13) -> None:
     """Writes a workspace of daily notes of about `megabytes`; one line in 2,000 quotes a needle."""
     rng = random.Random(seed)
-    pool = [words(rng, rng.randint(5, 20)) for _ in range(5_000)]
+    labels = ["User: ", "Assistant: ", "", ""]
+    pool = [rng.choice(labels) + words(rng, rng.randint(5, 20)) for _ in range(5_000)]
     written, number = 0, 0
     folder.mkdir(parents=True, exist_ok=True)
     while written < megabytes * 1_000_000:
