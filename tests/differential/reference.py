@@ -454,6 +454,7 @@ class Scrub:
         self.fences, self.closing = fence_map(lines)
         self.removed: set[int] = set()
         self.noted: set[int] = set()
+        self.doomed = self.lines_of_selected_units()
         self.counted = Scrubbed(b"")
 
     def run(self) -> Scrubbed:
@@ -470,7 +471,7 @@ class Scrub:
                 number = end
                 continue
             unit = self.unit_at(number)
-            if unit is not None and any(key in self.selection.entry_keys for key in unit.keys):
+            if unit is not None and self.is_selected(unit):
                 self.take_unit(unit)
                 number = unit.end
                 continue
@@ -482,6 +483,19 @@ class Scrub:
         if self.rules.v1:
             self.drop_orphan_labels(labels)
         return self.counted
+
+    def lines_of_selected_units(self) -> dict[int, int]:
+        """Lines in the units of selected keys, with the end of their unit."""
+        found: dict[int, int] = {}
+        for number in range(len(self.lines)):
+            unit = self.unit_at(number)
+            if unit is not None and number not in found and self.is_selected(unit):
+                found.update(dict.fromkeys(range(unit.start, unit.end), unit.end))
+        return found
+
+    def is_selected(self, unit: Unit) -> bool:
+        """Whether any key of the unit is selected."""
+        return any(key in self.selection.entry_keys for key in unit.keys)
 
     def remove(self, start: int, end: int) -> None:
         """Marks a range of lines as removed."""
@@ -500,6 +514,8 @@ class Scrub:
         starts_section = HEADING.match(line) or SESSION_ID.search(line)
         if starts_section and names_session(line, self.selection):
             end = self.section_end(number)
+            if self.rules.v1:  # an entry that began in the section goes whole
+                end = max(end, self.doomed.get(end - 1, end))
             self.remove(number, end)
             if self.rules.v2:
                 self.keep_closing_fences(number, end)
@@ -653,7 +669,7 @@ class Scrub:
         return match.group(1) if match else None
 
     def end_of_note(self, number: int, notes: Iterable[tuple[int, int, int]]) -> int | None:
-        """Where the note of the hook ends that begins here, or that began in a section that is gone and is named below."""
+        """Where the hook's note ends that begins here, or that began in a section that is gone and is named below."""
         ends = [
             end for start, row, end in notes if start == number or (start < number <= row and start in self.removed)
         ]
@@ -678,7 +694,8 @@ class Scrub:
 
     def is_strangers(self, start: int, end: int) -> bool:
         """Whether a row of the section says that it is of a session that is not selected."""
-        rows = [match for match in map(NAMING_ROW.fullmatch, self.lines[start:end]) if match]
+        numbers = [number for number in range(start, end) if number not in self.doomed]
+        rows = [match for match in (NAMING_ROW.fullmatch(self.lines[number]) for number in numbers) if match]
         return any(session_of(row.group(1)) not in spelled(self.selection.ids) for row in rows)
 
     def note_around(self, number: int, *, to_stranger: bool) -> tuple[int, int]:
