@@ -28,7 +28,7 @@ $(VENV)/.installed: pyproject.toml | $(BIN)/python
 venv: $(VENV)/.installed
 
 build: tools venv ## compile the core and install the package into .venv
-	@VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop --release --quiet $(CARGO_FLAGS)
+	@VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop --release --quiet $(CARGO_FLAGS) >/dev/null
 
 demo: build ## make a small native state directory, preview, apply and check a purge
 	@$(BIN)/python examples/demo.py

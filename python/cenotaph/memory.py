@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Self
 
 from cenotaph import _core, layout
+from cenotaph.config import config_path
 from cenotaph.forget import apply
 from cenotaph.forget.plan import Wish
 from cenotaph.forget.select import selectors
-from cenotaph.place import Place, find_place
+from cenotaph.place import Place, find_place, state_root
 
 if TYPE_CHECKING:
     import os
@@ -83,11 +84,26 @@ def open(  # noqa: A001 -- `cenotaph.open` is what a reader looks for
 
 
 def create_place(state_dir: str | os.PathLike[str] | None, *, agent: str | None) -> Place:
-    """Makes what is missing of a native state directory: databases, workspace, empty configuration."""
-    place = find_place(state_dir, agent)
+    """Makes what is missing of a native state directory: configuration, databases, workspace. What is there stays.
+
+    Raises `ConfigError`, `SelectionError` when there is a configuration and `agent` is not in it, `OSError`.
+    """
+    root = state_root(state_dir)
+    owner = layout.canonical_agent_id(agent) if agent and agent.strip() else agent
+    configuration = config_path(root)
+    if not configuration.exists():
+        root.mkdir(mode=0o700, parents=True, exist_ok=True)
+        configuration.write_text(_first_configuration(owner), encoding="utf-8")
+        configuration.chmod(0o600)
+    place = find_place(root, owner)
     _core.create_native(place.state_dir, place.agent, layout.clock_ms())
     (place.workspace / "memory").mkdir(mode=0o700, parents=True, exist_ok=True)
-    if not place.config.path.exists():
-        place.config.path.write_text("{}\n", encoding="utf-8")
-        place.config.path.chmod(0o600)
     return place
+
+
+def _first_configuration(agent: str | None) -> str:
+    """Without a roster there is one agent, `main`; another one has to be named."""
+    import json  # noqa: PLC0415 -- only a new state directory needs it
+
+    roster = {"agents": {"entries": {agent: {"default": True}}}} if agent not in (None, "main") else {}
+    return json.dumps(roster, indent=2) + "\n"

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from cenotaph import _core, layout
 from cenotaph.config import read_config, resolve_agent, workspace_of
+from cenotaph.errors import ConfigError
 from cenotaph.session_store import session_store_of
 
 if TYPE_CHECKING:
@@ -86,12 +87,20 @@ def _schema_owner(database: Path) -> str | None:
         store.close()
 
 
+def state_root(state_dir: str | os.PathLike[str] | None) -> Path:
+    """The state directory that the caller or the environment names."""
+    return layout.resolve_state_dir(None if state_dir is None else os.fspath(state_dir))
+
+
 def find_place(state_dir: str | os.PathLike[str] | None, agent: str | None) -> Place:
     """Resolves state directory, configuration, agent and workspace. Reads only the configuration.
 
-    Raises `ConfigError` for a configuration that cannot be used, `SelectionError` for an agent that is not in it.
+    Raises `ConfigError` for a directory that is not there (a deletion there would be a false comfort) and for a
+    configuration that cannot be used, `SelectionError` for an agent that is not in it.
     """
-    root = layout.resolve_state_dir(None if state_dir is None else os.fspath(state_dir))
+    root = state_root(state_dir)
+    if not root.is_dir():
+        raise ConfigError(f"There is no state directory at {root}; name one with --state-dir, or make one with init")
     config = read_config(root)
     agent_config = resolve_agent(config, agent)
     return Place(root, config, agent_config, workspace_of(config, agent_config, root))

@@ -13,7 +13,7 @@ def init(
     context: typer.Context,
     agent: Annotated[str, typer.Option("--agent", metavar="ID", help="Agent of the new state directory.")] = "main",
 ) -> None:
-    """Make a native state directory: databases, workspace and an empty configuration. Existing files stay."""
+    """Make a native state directory: configuration, databases, workspace. What is there stays."""
     from cenotaph.memory import create_place  # noqa: PLC0415 -- heavy, and not needed for --help
 
     with reported("Memory init failed", as_json=False):

@@ -133,8 +133,7 @@ def describe(report: ForgetReport) -> Iterator[str]:
     title = "Memory Deletion Preview" if report.dry_run else "Memory Deletion"
     yield f"{title} ({report.agent_id})"
     yield f"Source sessions: {len(report.session_ids)}"
-    retained = sum(resolution.source != "unresolved" for resolution in report.session_resolutions)
-    yield f"Source transcripts retained: {retained}"
+    yield f"Source transcripts retained: {len(report.session_ids)}"
     yield f"Deleted entries: {len(report.entry_keys)}"
     yield f"Mixed-lineage entries deleted whole: {len(report.mixed_lineage_entry_keys)}"
     yield f"Entries without targetable provenance: {len(report.untargetable_entry_keys)}"

@@ -265,7 +265,6 @@ fn v8_a_hundred_thousand_ids_work() {
 }
 
 #[test]
-#[ignore = "takes some seconds"]
 fn v8_a_million_ids_work() {
     forget_many(1_000_000);
 }

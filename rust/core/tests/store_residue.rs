@@ -316,7 +316,6 @@ fn ten_thousand_chunks_go_at_once() {
 }
 
 #[test]
-#[ignore = "takes some seconds"]
 fn a_hundred_thousand_chunks_go_at_once() {
     purge_many(100_000);
 }
