@@ -616,7 +616,8 @@ class Scrub:
             held = [number for number in block if not blank(self.lines[number])]
             if not held:
                 below = [number for number in range(unit.end, len(self.lines)) if not blank(self.lines[number])][:1]
-                held = [number for number in below if number not in self.noted]
+                by_itself = [number for number in below if names_session(self.lines[number], self.selection)]
+                held = [number for number in below if number not in self.noted or number in by_itself]
             if held and all(number in self.removed for number in held):
                 self.removed.update(range(unit.start, unit.end) if unit.end > unit.block else unit.labels)
 
@@ -677,26 +678,24 @@ class Scrub:
 
     def hook_notes(self) -> list[tuple[int, int, int]]:
         """V6: sections of the session-memory hook that name a selected session: start, naming row, end."""
+        rows = [(number, match) for number, match in enumerate(map(HOOK_ROW.fullmatch, self.lines)) if match]
         found: list[tuple[int, int, int]] = []
-        for number, line in enumerate(self.lines):
-            match = HOOK_ROW.fullmatch(line)
-            if match is None:
-                continue
-            by_id = match.group(1).lower() == "id"
-            start, end = self.note_around(number, to_stranger=by_id)
-            if by_id:
-                selected = session_of(match.group(2)) in spelled(self.selection.ids)
-            else:
-                selected = match.group(2) in self.selection.keys and not self.is_strangers(start, end)
-            if selected:
+        for number, match in rows:
+            if match.group(1).lower() == "id" and session_of(match.group(2)) in spelled(self.selection.ids):
+                start, end = self.note_around(number, to_stranger=True)
                 found.append((start, number, end))
+        gone = {line for start, _, end in found for line in range(start, end)} | self.doomed.keys()
+        for number, match in rows:
+            if match.group(1).lower() == "key" and match.group(2) in self.selection.keys:
+                start, end = self.note_around(number, to_stranger=False)
+                if not any(self.names_stranger(line) for line in range(start, end) if line not in gone):
+                    found.append((start, number, end))
         return found
 
-    def is_strangers(self, start: int, end: int) -> bool:
-        """Whether a row of the section says that it is of a session that is not selected."""
-        numbers = [number for number in range(start, end) if number not in self.doomed]
-        rows = [match for match in (NAMING_ROW.fullmatch(self.lines[number]) for number in numbers) if match]
-        return any(session_of(row.group(1)) not in spelled(self.selection.ids) for row in rows)
+    def names_stranger(self, number: int) -> bool:
+        """Whether a row says that its note is of a session that is not selected."""
+        row = NAMING_ROW.fullmatch(self.lines[number])
+        return row is not None and session_of(row.group(1)) not in spelled(self.selection.ids)
 
     def note_around(self, number: int, *, to_stranger: bool) -> tuple[int, int]:
         """From the nearest heading above to the next one that is not below it.
@@ -717,7 +716,7 @@ class Scrub:
             other = self.heading_at(end)
             if other and len(other) <= level:
                 break
-            if to_stranger and heading is None and self.is_strangers(end, end + 1):
+            if to_stranger and heading is None and self.names_stranger(end):
                 break
             end += 1
         return start, end
