@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from cenotaph.place import Place
 
 _READS = 5
+_UNSTEADY = "The databases change faster than they can be read; stop the programs that write them, then run this again"
 _REPLANS = 10
 _AT_ONCE = 4
 """Files that are rewritten at the same time, each beside its old content."""
@@ -54,7 +55,7 @@ def preview(place: Place, wish: Wish, step: Step) -> ForgetReport:
             plan = make_plan(place, stores, wish, step)
             if stores.unchanged():
                 return report_of(place, plan)
-    raise _core.StoreBusy("The databases change faster than they can be read; stop their writers and run this again")
+    raise _core.StoreBusy(_UNSTEADY)
 
 
 def forget(place: Place, wish: Wish, step: Step) -> ForgetReport:
@@ -66,6 +67,8 @@ def forget(place: Place, wish: Wish, step: Step) -> ForgetReport:
     _refuse_unwritable(place)
     with open_stores(place, write=True) as stores, _workspace_lock(place, stores.state):
         plan = make_plan(place, stores, wish, step)
+        if not stores.unchanged():
+            raise _core.StoreBusy(_UNSTEADY)
         if not plan.selection.targets:
             return report_of(place, plan, Artifacts(), _measured(_Tally(), stores))
         _refuse_early(place, stores, plan)

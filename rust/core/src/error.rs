@@ -44,8 +44,13 @@ pub enum Error {
     /// The operation is refused as a matter of policy; nothing was written.
     #[error("{0}")]
     Refused(String),
+    /// Another process holds the workspace lock for longer than the wait limit.
+    #[error("{0}")]
+    Locked(String),
     /// Rows that the plan rests on changed before the write; plan again.
-    #[error("the lineage changed while planning")]
+    #[error(
+        "rows that the plan rests on keep changing; stop the programs that write them, then run the command again"
+    )]
     LineageChanged,
     /// The caller asked to stop.
     #[error("interrupted")]

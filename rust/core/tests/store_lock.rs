@@ -138,7 +138,7 @@ fn a_lock_of_our_own_process_is_not_taken_twice() {
     take(&store, &own("u1"), 0).unwrap();
     assert!(matches!(
         take(&store, &own("u2"), 60).unwrap_err(),
-        Error::Refused(_)
+        Error::Locked(_)
     ));
 }
 

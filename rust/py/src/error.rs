@@ -69,7 +69,7 @@ pub fn raise(error: &Error) -> PyErr {
             let file = path.clone().into_os_string();
             PyOSError::new_err((source.raw_os_error(), plain(source), file))
         }
-        Error::Busy { .. } => StoreBusy::new_err(text),
+        Error::Busy { .. } | Error::Locked(_) => StoreBusy::new_err(text),
         Error::Corrupt { .. } => StoreCorrupt::new_err(text),
         Error::Version { .. } => StoreTooNew::new_err(text),
         Error::Refused(_) => ForgetRefused::new_err(text),

@@ -28,7 +28,7 @@ impl Store {
     /// one whose owner cannot be made out, after 60 s.
     ///
     /// # Errors
-    /// [`Error::Refused`] in the host's words when the time is up; [`Error::Interrupted`] when `cancel` is set.
+    /// [`Error::Locked`] in the host's words when the time is up; [`Error::Interrupted`] when `cancel` is set.
     pub fn lock_workspace(
         &self,
         workspace_key: &str,
@@ -87,7 +87,7 @@ impl Store {
 }
 
 fn timed_out(workspace_key: &str, holder: &str) -> Error {
-    Error::Refused(format!(
+    Error::Locked(format!(
         "Timed out waiting for memory workspace lock at plugin-state:memory-core/short-term-locks/{workspace_key} (held by {holder})"
     ))
 }
