@@ -71,20 +71,16 @@ def references(draw: st.DrawFn) -> str:
     )
 
 
-@st.composite
-def hook_rows(draw: st.DrawFn) -> str:
-    """A bold row of the session-memory hook."""
-    session = draw(sessions)
-    return draw(
-        st.sampled_from(
-            [
-                f"- **Session ID**: {session}",
-                f"**Session ID:** {session}",
-                f"- **Session Key**: {TARGET_KEY}",
-                "- **Session Key**: agent:main:dm:other",
-                "- **Source**: gmail",
-            ]
-        )
+def hook_rows(session: str) -> st.SearchStrategy[str]:
+    """A bold row of the session-memory hook. A note that names two sessions says nothing, and is not made."""
+    return st.sampled_from(
+        [
+            f"- **Session ID**: {session}",
+            f"**Session ID:** {session}",
+            f"- **Session Key**: {TARGET_KEY}",
+            "- **Session Key**: agent:main:dm:other",
+            "- **Source**: gmail",
+        ]
     )
 
 
@@ -116,7 +112,7 @@ def fenced(draw: st.DrawFn) -> list[str]:
 @st.composite
 def hook_notes(draw: st.DrawFn) -> list[str]:
     """A note as the session-memory hook writes it, or nearly."""
-    head = draw(st.lists(hook_rows(), min_size=1, max_size=3))
+    head = draw(st.lists(hook_rows(draw(sessions)), min_size=1, max_size=3))
     body = draw(st.lists(st.one_of(rows(), blanks, headings), max_size=4))
     return [draw(headings), "", *head, "", *body]
 
@@ -134,7 +130,7 @@ def notes(draw: st.DrawFn) -> bytes:
     pieces: list[bytes] = []
     for number, line in enumerate(flat):
         content = line.encode()
-        if "<!--" not in line and draw(st.integers(0, 30)) == 0:
+        if not line.startswith(("<!--", "~~~", "```")) and draw(st.integers(0, 30)) == 0:
             content += draw(st.sampled_from([b"\xff", b"caf\xe9", b"\xe4\xbc", b"\0"]))
         end = ends if ends != "mixed" else "\r\n" if number % 2 else "\n"
         pieces.append(content + end.encode())

@@ -454,6 +454,7 @@ class Scrub:
         self.fences, self.closing = fence_map(lines)
         self.removed: set[int] = set()
         self.noted: set[int] = set()
+        self.doomed = self.lines_of_selected_units()
         self.counted = Scrubbed(b"")
 
     def run(self) -> Scrubbed:
@@ -470,7 +471,7 @@ class Scrub:
                 number = end
                 continue
             unit = self.unit_at(number)
-            if unit is not None and any(key in self.selection.entry_keys for key in unit.keys):
+            if unit is not None and self.is_selected(unit):
                 self.take_unit(unit)
                 number = unit.end
                 continue
@@ -482,6 +483,19 @@ class Scrub:
         if self.rules.v1:
             self.drop_orphan_labels(labels)
         return self.counted
+
+    def lines_of_selected_units(self) -> dict[int, int]:
+        """Lines in the units of selected keys, with the end of their unit."""
+        found: dict[int, int] = {}
+        for number in range(len(self.lines)):
+            unit = self.unit_at(number)
+            if unit is not None and number not in found and self.is_selected(unit):
+                found.update(dict.fromkeys(range(unit.start, unit.end), unit.end))
+        return found
+
+    def is_selected(self, unit: Unit) -> bool:
+        """Whether any key of the unit is selected."""
+        return any(key in self.selection.entry_keys for key in unit.keys)
 
     def remove(self, start: int, end: int) -> None:
         """Marks a range of lines as removed."""
@@ -500,6 +514,8 @@ class Scrub:
         starts_section = HEADING.match(line) or SESSION_ID.search(line)
         if starts_section and names_session(line, self.selection):
             end = self.section_end(number)
+            if self.rules.v1:  # an entry that began in the section goes whole
+                end = max(end, self.doomed.get(end - 1, end))
             self.remove(number, end)
             if self.rules.v2:
                 self.keep_closing_fences(number, end)
@@ -600,7 +616,8 @@ class Scrub:
             held = [number for number in block if not blank(self.lines[number])]
             if not held:
                 below = [number for number in range(unit.end, len(self.lines)) if not blank(self.lines[number])][:1]
-                held = [number for number in below if number not in self.noted]
+                by_itself = [number for number in below if names_session(self.lines[number], self.selection)]
+                held = [number for number in below if number not in self.noted or number in by_itself]
             if held and all(number in self.removed for number in held):
                 self.removed.update(range(unit.start, unit.end) if unit.end > unit.block else unit.labels)
 
@@ -661,25 +678,24 @@ class Scrub:
 
     def hook_notes(self) -> list[tuple[int, int, int]]:
         """V6: sections of the session-memory hook that name a selected session: start, naming row, end."""
+        rows = [(number, match) for number, match in enumerate(map(HOOK_ROW.fullmatch, self.lines)) if match]
         found: list[tuple[int, int, int]] = []
-        for number, line in enumerate(self.lines):
-            match = HOOK_ROW.fullmatch(line)
-            if match is None:
-                continue
-            by_id = match.group(1).lower() == "id"
-            start, end = self.note_around(number, to_stranger=by_id)
-            if by_id:
-                selected = session_of(match.group(2)) in spelled(self.selection.ids)
-            else:
-                selected = match.group(2) in self.selection.keys and not self.is_strangers(start, end)
-            if selected:
+        for number, match in rows:
+            if match.group(1).lower() == "id" and session_of(match.group(2)) in spelled(self.selection.ids):
+                start, end = self.note_around(number, to_stranger=True)
                 found.append((start, number, end))
+        gone = {line for start, _, end in found for line in range(start, end)} | self.doomed.keys()
+        for number, match in rows:
+            if match.group(1).lower() == "key" and match.group(2) in self.selection.keys:
+                start, end = self.note_around(number, to_stranger=False)
+                if not any(self.names_stranger(line) for line in range(start, end) if line not in gone):
+                    found.append((start, number, end))
         return found
 
-    def is_strangers(self, start: int, end: int) -> bool:
-        """Whether a row of the section says that it is of a session that is not selected."""
-        rows = [match for match in map(NAMING_ROW.fullmatch, self.lines[start:end]) if match]
-        return any(session_of(row.group(1)) not in spelled(self.selection.ids) for row in rows)
+    def names_stranger(self, number: int) -> bool:
+        """Whether a row says that its note is of a session that is not selected."""
+        row = NAMING_ROW.fullmatch(self.lines[number])
+        return row is not None and session_of(row.group(1)) not in spelled(self.selection.ids)
 
     def note_around(self, number: int, *, to_stranger: bool) -> tuple[int, int]:
         """From the nearest heading above to the next one that is not below it.
@@ -700,7 +716,7 @@ class Scrub:
             other = self.heading_at(end)
             if other and len(other) <= level:
                 break
-            if to_stranger and heading is None and self.is_strangers(end, end + 1):
+            if to_stranger and heading is None and self.names_stranger(end):
                 break
             end += 1
         return start, end
