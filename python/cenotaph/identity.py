@@ -1,12 +1,11 @@
 """Who took part in a session: the identities of participant rows."""
 
-import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TypeAlias
 
-from cenotaph.schema import Json, as_table
+from cenotaph.schema import Json, as_text, read_table
 
 __all__ = ["Identity", "parse_identity"]
 
@@ -60,22 +59,11 @@ def parse_identity(namespace: bytes, actor_id: str) -> Identity | None:
 @lru_cache(maxsize=256)
 def _namespace(raw: bytes) -> tuple[tuple[str, str | None], ...]:
     """The fields in their fixed order; empty when they are not what their type asks for."""
-    table = _json_table(raw) or {}
-    kind = _text(table.get("type")) or ""
+    table = read_table(raw) or {}
+    kind = as_text(table.get("type")) or ""
     fields = IDENTITY_FIELDS.get(kind)
     if fields is None or set(table) != {"type", *fields}:
         return ()
     if not all(is_valid(table[name]) for name, is_valid in fields.items()):
         return ()
-    return (("type", kind), *((name, _text(table[name])) for name in fields))
-
-
-def _json_table(raw: bytes) -> Mapping[str, Json] | None:
-    try:
-        return as_table(json.loads(raw.decode()))
-    except (ValueError, RecursionError):
-        return None
-
-
-def _text(value: Json) -> str | None:
-    return value if isinstance(value, str) else None
+    return (("type", kind), *((name, as_text(table[name])) for name in fields))

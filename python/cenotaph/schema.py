@@ -4,11 +4,12 @@ A closed table refuses keys that it does not know. An open one leaves them alone
 to the host, and most of what it holds is none of our business.
 """
 
+import json
 import math
 from collections.abc import Callable, Mapping
 from typing import TypeAlias, cast
 
-__all__ = ["ROOT", "Check", "Json", "as_list", "as_table", "is_number"]
+__all__ = ["ROOT", "Check", "Json", "as_list", "as_table", "as_text", "is_number", "read_table"]
 
 Json: TypeAlias = object
 Check: TypeAlias = Callable[[Json, str, list[str]], None]
@@ -25,6 +26,19 @@ def as_table(value: Json) -> Mapping[str, Json] | None:
 def as_list(value: Json) -> list[Json] | None:
     """`value` when it is an array, else None."""
     return cast("list[Json]", value) if isinstance(value, list) else None
+
+
+def as_text(value: Json) -> str | None:
+    """`value` when it is a string, else None."""
+    return value if isinstance(value, str) else None
+
+
+def read_table(raw: bytes) -> Mapping[str, Json] | None:
+    """The object that JSON text holds; None when it holds something else or cannot be read."""
+    try:
+        return as_table(json.loads(raw.decode()))
+    except (ValueError, RecursionError):
+        return None
 
 
 def is_number(value: Json) -> bool:

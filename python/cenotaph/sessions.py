@@ -4,7 +4,6 @@ Damage is data here: a row that cannot be read becomes a refusal, and the rest i
 """
 
 import hashlib
-import json
 import re
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -16,7 +15,7 @@ from cenotaph.archives import ArchiveFile
 from cenotaph.errors import CenotaphError
 from cenotaph.identity import Identity, parse_identity
 from cenotaph.layout import canonical_agent_id
-from cenotaph.schema import Json, as_table, is_number
+from cenotaph.schema import as_text, is_number, read_table
 from cenotaph.transcript import is_cron_run_key, is_narrative_name, jsonl_events, project
 
 __all__ = [
@@ -203,15 +202,15 @@ def _read_entries(nodes: Iterable[NodeRow]) -> _Entries:
 
 
 def _read_entry(node: NodeRow) -> _Entry | None:
-    table = _json_table(node.entry_json)
+    table = read_table(node.entry_json)
     if table is None or table.get("sessionId") != node.current_session_id or not is_number(table.get("updatedAt")):
         return None
     return _Entry(
         session_id=node.current_session_id,
-        hook_source=_text(table.get("hookExternalContentSource")),
-        parent_key=_text(table.get("parentSessionKey")),
-        spawned_by=_text(table.get("spawnedBy")),
-        is_heartbeat=bool((_text(table.get("heartbeatIsolatedBaseSessionKey")) or "").strip()),
+        hook_source=as_text(table.get("hookExternalContentSource")),
+        parent_key=as_text(table.get("parentSessionKey")),
+        spawned_by=as_text(table.get("spawnedBy")),
+        is_heartbeat=bool((as_text(table.get("heartbeatIsolatedBaseSessionKey")) or "").strip()),
     )
 
 
@@ -406,14 +405,3 @@ def _is_internal_archive(text: bytes) -> bool:
         return False
     projection = project(jsonl_events(text), archived=True)
     return projection.internal is not None or projection.is_all_system
-
-
-def _json_table(raw: bytes) -> Mapping[str, Json] | None:
-    try:
-        return as_table(json.loads(raw.decode()))
-    except (ValueError, RecursionError):
-        return None
-
-
-def _text(value: Json) -> str | None:
-    return value if isinstance(value, str) else None

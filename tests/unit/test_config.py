@@ -25,7 +25,7 @@ from cenotaph.config import (
 from cenotaph.errors import ConfigError, SelectionError
 
 PLUGIN = "plugins.entries.memory-core.config"
-ENV = {"HOME": "/home/anna"}
+ENV = {"HOME": "/home/user"}
 
 
 def write(folder: Path, content: object) -> Path:
@@ -83,7 +83,7 @@ def test_an_empty_object_is_the_same(tmp_path: Path) -> None:
         ({}, "/state/openclaw.json"),
         ({"OPENCLAW_CONFIG_PATH": "  "}, "/state/openclaw.json"),
         ({"OPENCLAW_CONFIG_PATH": "/etc/other.json"}, "/etc/other.json"),
-        ({"OPENCLAW_CONFIG_PATH": "~/other.json"}, "/home/anna/other.json"),
+        ({"OPENCLAW_CONFIG_PATH": "~/other.json"}, "/home/user/other.json"),
     ],
 )
 def test_path_of_the_file(env: dict[str, str], expected: str) -> None:
@@ -513,7 +513,7 @@ def test_agents_that_do_not(content: object, requested: str | None, message: str
         ({}, {"OPENCLAW_WORKSPACE_DIR": " "}, {"main": "/state/workspace"}),
         ({"defaults": {"workspace": "/all"}}, {"OPENCLAW_WORKSPACE_DIR": "/env"}, {"main": "/all"}),
         ({"entries": {"a": {"workspace": "/own"}}, "defaults": {"workspace": "/all"}}, {}, {"a": "/own"}),
-        ({"entries": {"a": {"workspace": "~/own"}}}, {}, {"a": "/home/anna/own"}),
+        ({"entries": {"a": {"workspace": "~/own"}}}, {}, {"a": "/home/user/own"}),
         ({"entries": {"a": {"workspace": "/o\0wn/../x/"}}}, {}, {"a": "/x"}),
         ({"entries": {"a": {"workspace": " \0 "}}}, {}, {"a": "/state/workspace"}),
         ({"entries": {"a": {"workspace": "rel/x"}}}, {}, {"a": str(Path.cwd() / "rel/x")}),
@@ -523,7 +523,7 @@ def test_agents_that_do_not(content: object, requested: str | None, message: str
                 "defaults": {"workspace": "~/all"},
             },
             {},
-            {"a": "/home/anna/all", "b": "/home/anna/all/b", "c": "/c"},
+            {"a": "/home/user/all", "b": "/home/user/all/b", "c": "/c"},
         ),
         (
             {"entries": {"a": {"default": True}, "b": {}}},

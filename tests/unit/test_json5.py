@@ -8,7 +8,7 @@ import pytest
 from cenotaph.errors import ConfigError
 from cenotaph.json5 import read_json5
 
-ENV = {"HOME": "/home/anna", "EMPTY": "", "home": "x"}
+ENV = {"HOME": "/home/user", "EMPTY": "", "home": "x"}
 
 
 def write(folder: Path, content: object, name: str = "openclaw.json") -> Path:
@@ -69,8 +69,8 @@ def test_a_file_that_cannot_be_read_is_an_oserror(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("${HOME}/a", "/home/anna/a"),
-        ("${HOME}${HOME}", "/home/anna/home/anna"),
+        ("${HOME}/a", "/home/user/a"),
+        ("${HOME}${HOME}", "/home/user/home/user"),
         ("$${HOME}/a", "${HOME}/a"),
         ("${UNSET}/a", "${UNSET}/a"),
         ("${EMPTY}/a", "${EMPTY}/a"),
@@ -96,8 +96,8 @@ def test_files_are_included(tmp_path: Path) -> None:
 def test_included_values_stand_where_they_are_included(tmp_path: Path) -> None:
     write(tmp_path, "'${HOME}'", "one.json5")
     assert read(tmp_path, {"a": {"$include": "one.json5"}, "b": [{"$include": ["one.json5"]}]}) == {
-        "a": "/home/anna",
-        "b": ["/home/anna"],
+        "a": "/home/user",
+        "b": ["/home/user"],
     }
 
 

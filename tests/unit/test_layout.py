@@ -23,21 +23,21 @@ from cenotaph.layout import (
     workspace_key,
 )
 
-HOME = {"HOME": "/home/anna"}
+HOME = {"HOME": "/home/user"}
 
 
 @pytest.mark.parametrize(
     ("explicit", "env", "expected"),
     [
-        (None, {}, "/home/anna/.cenotaph"),
+        (None, {}, "/home/user/.cenotaph"),
         (None, {"OPENCLAW_STATE_DIR": "/oc"}, "/oc"),
         (None, {"OPENCLAW_STATE_DIR": "/oc", "CENOTAPH_STATE_DIR": "/ceno"}, "/ceno"),
         ("/given", {"OPENCLAW_STATE_DIR": "/oc", "CENOTAPH_STATE_DIR": "/ceno"}, "/given"),
         (None, {"OPENCLAW_STATE_DIR": "/oc", "CENOTAPH_STATE_DIR": " \t"}, "/oc"),
-        (None, {"OPENCLAW_STATE_DIR": "", "CENOTAPH_STATE_DIR": ""}, "/home/anna/.cenotaph"),
-        (None, {"OPENCLAW_STATE_DIR": " ~/oc "}, "/home/anna/oc"),
+        (None, {"OPENCLAW_STATE_DIR": "", "CENOTAPH_STATE_DIR": ""}, "/home/user/.cenotaph"),
+        (None, {"OPENCLAW_STATE_DIR": " ~/oc "}, "/home/user/oc"),
         (None, {"OPENCLAW_STATE_DIR": "~/oc", "OPENCLAW_HOME": "/moved"}, "/moved/oc"),
-        ("~", {}, "/home/anna"),
+        ("~", {}, "/home/user"),
         ("~other/x", {}, str(Path.cwd() / "~other/x")),
         ("/a/../b/", {}, "/b"),
         ("rel", {}, str(Path.cwd() / "rel")),
@@ -61,7 +61,7 @@ def test_the_environment_of_the_process_is_the_default(monkeypatch: pytest.Monke
 
 
 def test_home() -> None:
-    assert home_dir(HOME) == Path("/home/anna")
+    assert home_dir(HOME) == Path("/home/user")
     assert home_dir(HOME | {"OPENCLAW_HOME": "/moved"}) == Path("/moved")
     assert home_dir({}) == Path.home()
     assert absolute_path("/a/~/b", HOME) == Path("/a/~/b")

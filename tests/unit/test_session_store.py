@@ -10,7 +10,7 @@ from cenotaph.config import Config, read_config, resolve_agent
 from cenotaph.errors import ConfigError
 from cenotaph.session_store import SessionStore, session_store_of
 
-ENV = {"HOME": "/home/anna"}
+ENV = {"HOME": "/home/user"}
 
 
 def read(folder: Path, content: object) -> Config:
@@ -67,7 +67,7 @@ def store(
             [OWN_FOLDER, "/x/agent", "/x/sessions"],
             ["/x/agent", "/x/sessions"],
         ),
-        ("~/x/store.json", "/home/anna/x/store.sqlite", [OWN_FOLDER, "/home/anna/x"], ["/home/anna/x"]),
+        ("~/x/store.json", "/home/user/x/store.sqlite", [OWN_FOLDER, "/home/user/x"], ["/home/user/x"]),
         ("/x/store.tar.json", "/x/store.tar.sqlite", [OWN_FOLDER, "/x"], ["/x"]),
         ("/x/store", "/x/store.sqlite", [OWN_FOLDER, "/x"], ["/x"]),
         ("/x/store.sqlite", "/x/store.sqlite", [OWN_FOLDER, "/x"], ["/x"]),

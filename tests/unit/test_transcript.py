@@ -21,7 +21,7 @@ from cenotaph.transcript import (
 )
 
 T0 = 1_795_165_200_000
-WORKSPACE = Path("/home/anna/space")
+WORKSPACE = Path("/home/user/space")
 OWNER = {"__openclaw": {"senderIsOwner": True}}
 CONTEXT = "<<<{}_OPENCLAW_INTERNAL_CONTEXT>>>"
 
@@ -406,14 +406,14 @@ def written(*messages: dict[str, object]) -> list[str]:
         ({"path": " memory/a.md"}, []),
         ({"path": "memory\\a.md"}, ["memory/a.md"]),
         ({"path": "./memory/../memory/./a.md"}, ["memory/a.md"]),
-        ({"path": "/home/anna/space/memory/a.md"}, ["memory/a.md"]),
-        ({"path": "/home/anna/space2/memory/a.md"}, []),
-        ({"path": "/home/anna/space/../space2/memory/a.md"}, []),
+        ({"path": "/home/user/space/memory/a.md"}, ["memory/a.md"]),
+        ({"path": "/home/user/space2/memory/a.md"}, []),
+        ({"path": "/home/user/space/../space2/memory/a.md"}, []),
         ({"path": "../memory/a.md"}, []),
         ({"path": "a.md", "cwd": "memory"}, ["memory/a.md"]),
         ({"path": "../memory/a.md", "cwd": "memory"}, ["memory/a.md"]),
         ({"path": "memory/a.md", "cwd": "/tmp"}, []),
-        ({"path": "memory/a.md", "cwd": "/home/anna/space"}, ["memory/a.md"]),
+        ({"path": "memory/a.md", "cwd": "/home/user/space"}, ["memory/a.md"]),
     ],
 )
 def test_paths_of_write_and_edit(arguments: object, expected: list[str]) -> None:
