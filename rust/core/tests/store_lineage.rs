@@ -145,6 +145,33 @@ fn deleting_takes_all_sessions_of_the_keys_of_one_agent() {
 }
 
 #[test]
+fn joined_keys_derive_from_the_selected_sessions_too() {
+    let folder = tempfile::tempdir().unwrap();
+    let (store, conn) = agent(folder.path(), &ROWS);
+    let ids = strings(&["s1"]);
+    let keys = strings(&["clean", "stray"]);
+    let before = store.lineage("main", &ids, &keys).unwrap();
+    let (joined, digest) = store
+        .join_origins("main", &keys, &ids, before.digest, &keys)
+        .unwrap();
+    assert_eq!(joined, 2);
+    let after = store.lineage("main", &ids, &[]).unwrap();
+    assert_eq!(after.digest, digest);
+    assert_eq!(after.entry_keys, before.entry_keys);
+    assert_eq!(
+        number(
+            &conn,
+            "SELECT count(*) FROM memory_entry_origins WHERE agent_id = 'main' AND session_id = 's1' AND entry_key IN ('clean', 'stray')"
+        ),
+        2
+    );
+    let again = store.join_origins("main", &keys, &ids, digest, &keys);
+    assert_eq!(again.unwrap(), (0, digest));
+    let stale = store.join_origins("main", &keys, &ids, before.digest, &keys);
+    assert!(matches!(stale.unwrap_err(), Error::LineageChanged));
+}
+
+#[test]
 fn burying_is_idempotent_and_counts_one_revision_each_time() {
     let folder = tempfile::tempdir().unwrap();
     let (store, conn) = agent(folder.path(), &ROWS);
