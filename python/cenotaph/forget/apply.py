@@ -163,6 +163,8 @@ def _destroy(place: Place, stores: Stores, wish: Wish, step: Step, plan: Plan, t
         if tally.pending or not _changed_since(plan):
             break
         plan = make_plan(place, stores, wish, step, plan.lineage.entry_keys)
+    else:
+        tally.pending.append("memory files keep changing")
     if not tally.pending:
         _destroy_evidence(place, stores, step, plan, tally)
     return _joined(first, plan)
