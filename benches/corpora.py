@@ -29,15 +29,19 @@ def corpus_file(path: Path, megabytes: int, sessions: int, seed: int = 7) -> lis
 
 
 def snippets(count: int, seed: int = 11) -> list[str]:
-    """`count` distinct snippets of 24 to 90 bytes, none of which stands in a `corpus_file`."""
+    """`count` distinct snippets of 24 to 150 bytes, of the same words as the notes and in none of them."""
     rng = random.Random(seed)
-    return [f"User: {words(rng, rng.randint(3, 9))} {n:07d}" for n in range(count)]
+    found: dict[str, None] = {}
+    while len(found) < count:
+        found[rng.choice(["User: ", "Assistant: "]) + words(rng, rng.randint(4, 12))] = None
+    return [snippet for snippet in found if len(snippet) >= 24][:count]
 
 
 def notes(folder: Path, megabytes: int, needles: list[str], seed: int = 13) -> None:
     """Writes a workspace of daily notes of about `megabytes`; one line in 2,000 quotes a needle."""
     rng = random.Random(seed)
-    pool = [words(rng, rng.randint(5, 20)) for _ in range(5_000)]
+    labels = ["User: ", "Assistant: ", "", ""]
+    pool = [rng.choice(labels) + words(rng, rng.randint(5, 20)) for _ in range(5_000)]
     written, number = 0, 0
     folder.mkdir(parents=True, exist_ok=True)
     while written < megabytes * 1_000_000:

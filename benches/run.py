@@ -44,7 +44,8 @@ def cpu_of(command: list[str], runs: int) -> float:
     figures: list[float] = []
     for _ in range(runs):
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        done = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, check=False)
+        # Into a pipe: to /dev/null, grep stops at the first match.
+        done = subprocess.run(command, capture_output=True, check=False)
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
         if done.returncode not in (0, 1):
             sys.exit(f"{command[0]} failed: {done.stderr.decode(errors='replace')}")
@@ -67,7 +68,7 @@ def prefix_rows(folder: Path, megabytes: int, runs: int) -> list[Row]:
     path = folder / "2026-11-20.txt"
     rows: list[Row] = []
     for count in (1, 100, 1_000):
-        ids = corpus_file(path, megabytes, sessions=2 * count)[:count]
+        ids = corpus_file(path, megabytes, sessions=50 * count)[:count]
         refs = folder / "refs.txt"
         refs.write_text("".join(f"sessions/main/{each}#L\n" for each in ids), encoding="utf-8")
         ours = core_cpu(

@@ -333,6 +333,13 @@ class Store:
         self, agent: str, session_ids: Sequence[str], extra_keys: Sequence[str], digest: bytes, now_ms: int
     ) -> int:
         """Writes the tombstones in one transaction, after checking the lineage again: number of new rows."""
+    def join_origins(
+        self, agent: str, keys: Sequence[str], session_ids: Sequence[str], extra_keys: Sequence[str], digest: bytes
+    ) -> tuple[int, bytes]:
+        """Records that the entries of `keys` also derive from the selected sessions.
+
+        In one transaction, after checking the lineage again: number of new rows, and the digest with them.
+        """
     def plan_index(
         self,
         refs: Refs,

@@ -37,6 +37,8 @@ class _Tally:
     counts: dict[str, int] = field(default_factory=dict[str, int])
     tombstones: int = 0
     leftovers: int = 0
+    joined: int = 0
+    """Origin rows that this run itself wrote; they are not counted as deleted."""
     files: set[str] = field(default_factory=set[str])
     pending: list[str] = field(default_factory=list[str])
 
@@ -170,7 +172,8 @@ def _joined(first: Plan, last: Plan) -> Plan:
     """The selection as it was found before anything went, with the keys that later plans added."""
     from dataclasses import replace  # noqa: PLC0415 -- only a plan that was made again needs it
 
-    return first if first is last else replace(first, lineage=last.lineage, stacked_keys=last.stacked_keys)
+    stacked = sorted({*first.stacked_keys, *last.stacked_keys})
+    return first if first is last else replace(first, lineage=last.lineage, stacked_keys=stacked)
 
 
 def _purge_databases(place: Place, stores: Stores, step: Step, plan: Plan, tally: _Tally) -> None:
@@ -179,6 +182,8 @@ def _purge_databases(place: Place, stores: Stores, step: Step, plan: Plan, tally
     if stores.memory and plan.index:
         step("Writing tombstones")
         tally.tombstones += stores.memory.bury(place.agent, ids, keys, digest, now)
+        joined, digest = stores.memory.join_origins(place.agent, plan.stacked_keys, ids, keys, digest)
+        tally.joined += joined
         step("Deleting index rows")
         gone = stores.memory.purge_index(place.agent, plan.index, ids, keys, digest)
         tally.add(
@@ -235,4 +240,5 @@ def _destroy_evidence(place: Place, stores: Stores, step: Step, plan: Plan, tall
     tally.pending += [f"{place.relative(path)}: {reason}" for path, reason in failed]
     if stores.memory and not plan.hidden:
         step("Deleting origin rows")
-        tally.add(origin_rows=stores.memory.delete_origins(place.agent, plan.lineage.entry_keys))
+        gone = stores.memory.delete_origins(place.agent, plan.lineage.entry_keys)
+        tally.add(origin_rows=max(gone - tally.joined, 0))

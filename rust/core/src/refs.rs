@@ -180,6 +180,10 @@ pub fn corpus_snippet(line: &[u8]) -> Option<&[u8]> {
 /// Names: `<id>.jsonl`, and `<id>.jsonl.reset.<stamp>` or `<id>.jsonl.deleted.<stamp>`, where the stamp
 /// is a time such as `2026-11-18T09-00-00.000Z`, and a generation (32 hex digits) and `.zst` may follow.
 pub fn session_id_of_run(run: &[u8]) -> &[u8] {
+    // A plain id is the common case, and setting up a search for `.jsonl.` costs more than the rest of the line.
+    if memchr(b'.', run).is_none() {
+        return run;
+    }
     let id = run.strip_suffix(TRANSCRIPT).or_else(|| id_of_archive(run));
     id.filter(|id| !id.is_empty()).unwrap_or(run)
 }

@@ -353,6 +353,23 @@ impl Store {
         })
     }
 
+    fn join_origins(
+        &self,
+        py: Python<'_>,
+        agent: &str,
+        keys: Vec<String>,
+        session_ids: Vec<String>,
+        extra_keys: Vec<String>,
+        digest: &[u8],
+    ) -> PyResult<(u64, Vec<u8>)> {
+        let digest = digest_of(digest)?;
+        let (joined, digest) = interruptible(py, || {
+            self.handle
+                .with(|open| open.join_origins(agent, &keys, &session_ids, digest, &extra_keys))
+        })?;
+        Ok((joined, digest.to_vec()))
+    }
+
     #[expect(
         clippy::too_many_arguments,
         reason = "one coarse call instead of a builder"

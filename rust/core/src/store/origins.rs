@@ -35,6 +35,36 @@ impl Store {
         self.sql(|conn| read(conn, agent, session_ids, extra_keys))
     }
 
+    /// Records that the entries of `keys` also derive from the selected sessions: each key gets a row like the first one
+    /// that an entry of `ids` has. Keys that share a marker unit with a selected key are found in the text alone (V1); the
+    /// row keeps the finding once the text is gone, so that a run which was killed can be finished.
+    ///
+    /// Returns the number of new rows, and the digest of the lineage with them.
+    ///
+    /// # Errors
+    /// [`Error::LineageChanged`] when `digest` is not that of the present lineage of `ids` and `extra_keys`.
+    pub fn join_origins(
+        &self,
+        agent: &str,
+        keys: &[String],
+        ids: &[String],
+        digest: [u8; 32],
+        extra_keys: &[String],
+    ) -> Result<(u64, [u8; 32])> {
+        let plan = Planned {
+            agent,
+            ids,
+            extra_keys,
+            digest,
+        };
+        self.write(|conn| {
+            self.check_lineage(conn, &plan)?;
+            let joined = join(conn, agent, keys, ids).map_err(|error| self.explain(error))?;
+            let now = read(conn, agent, ids, extra_keys).map_err(|error| self.explain(error))?;
+            Ok((joined, now.digest))
+        })
+    }
+
     /// Deletes every origin row of `keys` for `agent`, those of unselected sessions included, in a transaction of its
     /// own. Returns the number of rows.
     pub fn delete_origins(&self, agent: &str, keys: &[String]) -> Result<u64> {
@@ -164,6 +194,25 @@ fn read(
         resolver.add(last);
     }
     Ok(resolver.finish())
+}
+
+fn join(conn: &Connection, agent: &str, keys: &[String], ids: &[String]) -> rusqlite::Result<u64> {
+    if keys.is_empty() || !query::has_table(conn, "memory_entry_origins")? {
+        return Ok(0);
+    }
+    let _keys = IdTable::fill(conn, "cenotaph_keys", keys)?;
+    let _ids = IdTable::fill(conn, "cenotaph_ids", ids)?;
+    let joined = conn.execute(
+        "INSERT OR IGNORE INTO memory_entry_origins
+             (entry_key, agent_id, session_id, session_key, origin_class, observed_at)
+         SELECT joined.id, known.agent_id, known.session_id, known.session_key, known.origin_class, known.observed_at
+         FROM temp.cenotaph_keys AS joined,
+              (SELECT * FROM memory_entry_origins
+               WHERE agent_id = ?1 AND session_id IN (SELECT id FROM temp.cenotaph_ids)
+               ORDER BY session_id, entry_key LIMIT 1) AS known",
+        [agent],
+    )?;
+    Ok(joined as u64)
 }
 
 fn delete(conn: &Connection, agent: &str, keys: &[String]) -> rusqlite::Result<u64> {
