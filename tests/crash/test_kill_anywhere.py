@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
@@ -107,6 +108,28 @@ def test_a_kill_at_any_step_is_made_good_by_the_next_run(either: StateMaker, cli
         if differing or files_holding(either.root, SECRET.encode()):
             wrong[step] = differing
     assert wrong == {}
+
+
+LOG_HEADER = bytes.fromhex("377f0682002de21800001000000000002f5597100e0a1cb2e57e58424f8239f5")
+"""Header of a write-ahead log for pages of 4096 bytes, with its checksum; no frame follows."""
+
+
+@pytest.mark.parametrize("which", ["agent_db", "state_db"])
+def test_a_log_that_a_dead_writer_only_began(either: StateMaker, cli: CommandLine, which: str) -> None:
+    """Killed after the header of the log and before its first frame: nothing is lost, nobody holds a lock."""
+    path: Path = getattr(scene(either), which)
+    for each in (either.agent_db, either.state_db):
+        db = sqlite3.connect(each)
+        db.execute("PRAGMA journal_mode=WAL")
+        db.close()
+    Path(f"{path}-wal").write_bytes(LOG_HEADER)
+    Path(f"{path}-shm").write_bytes(bytes(32768))
+    start = time.monotonic()
+    assert cli.forget(either.state, "--session", TARGET, "--dry-run")["artifacts"]["memoryEntries"] == 5
+    report = cli.forget(either.state, "--session", TARGET)
+    assert report["artifacts"]["memoryEntries"] == 5
+    assert time.monotonic() - start < 8
+    assert files_holding(either.root, SECRET.encode()) == []
 
 
 @pytest.mark.slow
