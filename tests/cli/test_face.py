@@ -6,6 +6,7 @@ import json
 import os
 import pty
 import subprocess
+import time
 
 from conftest import CommandLine
 from scene import SECRET, TARGET, own, play
@@ -97,13 +98,12 @@ def test_an_unknown_option_is_wrong_usage(maker: StateMaker, cli: CommandLine) -
 
 
 def test_progress_is_for_terminals(maker: StateMaker, cli: CommandLine) -> None:
-    """Work of over a second shows its step on a terminal."""
-    scene(maker)
-    large = b"- the lathe belt is rotated every two weeks\n" * 500_000
-    for number in range(60):
-        maker.file(f"memory/note-{number:02d}.md", large)
+    """Work of over a second shows its step on a terminal; here it waits ten seconds for a lock that we hold."""
+    play(maker)
+    maker.locked_by(f"{os.getpid()}:00000000-0000-4000-8000-000000000000", int(time.time() * 1000))
+    maker.seal()
     leader, follower = pty.openpty()
-    command = [*cli.command, "--state-dir", str(maker.state), "forget", "--session", TARGET, "--dry-run"]
+    command = [*cli.command, "--state-dir", str(maker.state), "forget", "--session", TARGET]
     child = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=follower, env=cli.environment())
     os.close(follower)
     shown = b""
@@ -113,5 +113,6 @@ def test_progress_is_for_terminals(maker: StateMaker, cli: CommandLine) -> None:
     except OSError:  # the last writer is gone
         pass
     os.close(leader)
-    assert child.wait() == 0
-    assert b"Reading" in shown
+    assert child.wait() == 1
+    assert b"Waiting for the workspace lock" in shown
+    assert b"Timed out waiting for memory workspace lock" in shown

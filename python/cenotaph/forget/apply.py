@@ -67,6 +67,7 @@ def forget(place: Place, wish: Wish, step: Step) -> ForgetReport:
     `StoreError`, `ConfigError`, `OSError`. A file that cannot be rewritten is `pending` in the report.
     """
     _refuse_unwritable(place)
+    step("Waiting for the workspace lock")
     with open_stores(place, write=True) as stores, _workspace_lock(place, stores.state):
         plan = make_plan(place, stores, wish, step)
         if not stores.unchanged():

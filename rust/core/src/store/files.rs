@@ -161,6 +161,9 @@ pub(crate) fn beside(path: &Path, suffix: &str) -> PathBuf {
     PathBuf::from(name)
 }
 
+/// Bytes of a write-ahead log before its first frame (<https://www.sqlite.org/fileformat2.html#walformat>).
+const LOG_HEADER: u64 = 32;
+
 /// What changes when a file is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Stamp {
@@ -197,8 +200,8 @@ impl Mark {
     pub(crate) fn take(real: &Path) -> Result<Self> {
         Ok(Self {
             database: stamp(real)?,
-            // An empty log is the same as none.
-            wal: stamp(&beside(real, "-wal"))?.filter(|found| found.size > 0),
+            // A log that was only begun is the same as none, and SQLite cannot recover one without writing.
+            wal: stamp(&beside(real, "-wal"))?.filter(|found| found.size > LOG_HEADER),
             shared_memory: stamp(&beside(real, "-shm"))?.is_some(),
         })
     }
