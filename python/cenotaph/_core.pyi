@@ -22,6 +22,7 @@ __all__ = [
     "IndexPlan",
     "Lineage",
     "LineageChanged",
+    "Link",
     "MemoryFile",
     "MemoryFiles",
     "Node",
@@ -40,14 +41,23 @@ __all__ = [
     "Window",
     "__version__",
     "archive_file_text",
+    "check_receipts",
+    "complete_receipt",
     "create_native",
+    "erase_free_pages",
     "file_stamps",
+    "keep_receipt",
+    "kill_point",
     "locale_order",
     "memory_files",
+    "rebuild_full_text",
+    "receipt_shingles",
+    "receipts",
     "remove_corpus_lines",
     "remove_leftovers",
     "scan_corpus",
     "sync_folders",
+    "vacuum",
 ]
 
 __version__: str
@@ -255,6 +265,8 @@ class FileScan:
     """Whether highlights of an old consolidation history remain, which nobody can trace."""
     changed: bool
     error: str | None
+    old: tuple[str, str] | None
+    """After a rewrite: type of the file system, and what became of the old blocks (`OldBlocks`)."""
 
 @final
 class Scrubber:
@@ -282,10 +294,13 @@ class Scrubber:
     def matches(self, text: bytes) -> bool:
         """Whether a scrub of the text would remove anything."""
 
-def remove_corpus_lines(files: Sequence[_Path], refs: Refs, threads: int = 0) -> list[tuple[int, str | None]]:
+def remove_corpus_lines(
+    files: Sequence[_Path], refs: Refs, threads: int = 0
+) -> list[tuple[int, tuple[str, str] | None, str | None]]:
     """Removes the selected lines of corpus files, each one atomically; a file that keeps only blanks goes.
 
-    For each file the number of lines, and the reason when it could not be rewritten and is as it was.
+    For each file the number of lines, what became of the old blocks (file system, fate), and the reason when it could
+    not be rewritten and is as it was.
     """
 
 def sync_folders(files: Sequence[_Path]) -> None:
@@ -294,8 +309,11 @@ def sync_folders(files: Sequence[_Path]) -> None:
 def file_stamps(files: Sequence[MemoryFile]) -> list[tuple[int, int, int, int, int] | None]:
     """Device, inode, size, mtime and ctime (ns) of each file; None when it is not there."""
 
-def remove_leftovers(files: Sequence[_Path]) -> list[tuple[str, str]]:
-    """Unlinks temporary files of interrupted rewrites; those that could not be, with the reason."""
+def remove_leftovers(files: Sequence[_Path]) -> list[tuple[tuple[str, str] | None, str | None]]:
+    """Unlinks temporary files of interrupted rewrites and overwrites their blocks.
+
+    For each what became of the blocks (file system, fate), and the reason when it could not be unlinked.
+    """
 
 @final
 class Store:
@@ -389,6 +407,56 @@ class StateStore:
 
 def create_native(state_dir: _Path, agent: str, now_ms: int) -> None:
     """Makes the two databases of a native state directory, with only the tables that memory needs."""
+
+# -- receipts and unused pages -------------------------------------------------------------------
+
+@final
+class Link:
+    """One link of a chain of receipts. `stage`: `begun`, `deleted` or `completed`; `body`: a JSON object."""
+
+    seq: int
+    receipt: str
+    agent: str
+    stage: str
+    created_at: int
+    body: str
+    previous: str
+    hash: str
+
+def keep_receipt(
+    store: Store | StateStore, receipt: str, agent: str, now_ms: int, body: str, shingles: bytes
+) -> None:
+    """From now on every deletion through this store adds a link, in its own transaction.
+
+    `body` and `shingles` are written with the tombstones. They must hold counts and keyed hashes only.
+    """
+
+def complete_receipt(store: Store | StateStore, receipt: str, agent: str, body: str, now_ms: int) -> None:
+    """Adds the link that says that all is gone and was looked for in vain."""
+
+def receipts(store: Store | StateStore) -> list[Link]:
+    """All links, in order."""
+
+def receipt_shingles(store: Store | StateStore, receipts: Sequence[str]) -> list[bytes]:
+    """Keyed hashes that these receipts keep, a block for each run that was begun."""
+
+def check_receipts(store: Store | StateStore) -> tuple[int, str] | None:
+    """Computes every hash again: position of the first link that does not hold, and what is the matter with it."""
+
+def erase_free_pages(store: Store | StateStore) -> str:
+    """Leaves no old byte in free pages: `released` (the file is shorter), `blanked` or `none` (there were none)."""
+
+def rebuild_full_text(store: Store | StateStore) -> None:
+    """Writes the full-text indexes of the memory anew from their rows."""
+
+def vacuum(store: Store | StateStore) -> None:
+    """Writes the whole database anew, without free pages and old bytes in used ones.
+
+    Raises `OSError` (ENOSPC) when there is no room for the copies beside it; the database is as it was then.
+    """
+
+def kill_point(name: str) -> None:
+    """A named place where a test can kill the process; does nothing unless `CENOTAPH_KILL_POINTS` is set."""
 
 # -- order -------------------------------------------------------------------------
 

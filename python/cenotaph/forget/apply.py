@@ -230,7 +230,7 @@ def _destroy_evidence(place: Place, stores: Stores, step: Step, plan: Plan, tall
     """Corpus lines, origin rows and left-over files: what a rerun would have needed to find the rest."""
     step("Removing corpus lines")
     files = [*plan.corpus.rewritten_files, *plan.corpus.removed_files]
-    for path, (lines, reason) in zip(files, _core.remove_corpus_lines(files, plan.refs), strict=True):
+    for path, (lines, _, reason) in zip(files, _core.remove_corpus_lines(files, plan.refs), strict=True):
         if reason is None:
             tally.add(session_corpus_files=1, session_corpus_lines=lines)
         else:
@@ -238,9 +238,11 @@ def _destroy_evidence(place: Place, stores: Stores, step: Step, plan: Plan, tall
     _core.sync_folders(files)
     if tally.pending:
         return
-    failed = _core.remove_leftovers(plan.listing.leftovers)
-    tally.leftovers = len(plan.listing.leftovers) - len(failed)
-    tally.pending += [f"{place.relative(path)}: {reason}" for path, reason in failed]
+    for path, (_, reason) in zip(plan.listing.leftovers, _core.remove_leftovers(plan.listing.leftovers), strict=True):
+        if reason is None:
+            tally.leftovers += 1
+        else:
+            tally.pending.append(f"{place.relative(path)}: {reason}")
     if stores.memory and not plan.hidden:
         step("Deleting origin rows")
         gone = stores.memory.delete_origins(place.agent, plan.lineage.entry_keys)

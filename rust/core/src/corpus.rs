@@ -14,6 +14,7 @@ use crate::line::{LineReader, lines};
 use crate::normalise::{trim, utf16_len};
 use crate::refs::{Refs, corpus_snippet};
 use crate::replace::{self, Stamp};
+use crate::wipe::Old;
 use crate::{Result, threads};
 
 /// UTF-16 units that a snippet must have to be worth looking for: the host ingests no shorter ones.
@@ -96,8 +97,12 @@ pub fn read_corpus(source: impl Read, refs: &Refs) -> io::Result<CorpusLines> {
 }
 
 /// Removes the corpus lines of the selected sessions from each file, atomically: their numbers, in order. A file of which
-/// nothing but white space would remain goes.
-pub fn remove_lines(files: &[PathBuf], refs: &Refs, threads: usize) -> Vec<Result<u64>> {
+/// nothing but white space would remain goes. Says what became of the old blocks, too.
+pub fn remove_lines(
+    files: &[PathBuf],
+    refs: &Refs,
+    threads: usize,
+) -> Vec<Result<(u64, Option<Old>)>> {
     threads::run(threads, || {
         files
             .par_iter()
@@ -106,20 +111,20 @@ pub fn remove_lines(files: &[PathBuf], refs: &Refs, threads: usize) -> Vec<Resul
     })
 }
 
-fn remove_lines_of(path: &Path, refs: &Refs) -> Result<u64> {
+fn remove_lines_of(path: &Path, refs: &Refs) -> Result<(u64, Option<Old>)> {
     let emptied = Cell::new(0);
     let went = replace::remove_file_if(path, |source| {
         let found = read_corpus(source, refs)?;
         emptied.set(found.lines);
         Ok(found.lines > 0 && !found.remains)
     })?;
-    if went {
-        return Ok(emptied.get());
+    if went.is_some() {
+        return Ok((emptied.get(), went));
     }
     let removed = replace::remove_ranges(path, |source| {
         read_corpus(source, refs).map(|found| (found.removed, found.lines))
     })?;
-    Ok(removed.unwrap_or(0))
+    Ok(removed.map_or((0, None), |(lines, old)| (lines, Some(old))))
 }
 
 /// Which snippets also stand in a line that survives: as its snippet, or as the whole line where it has

@@ -8,6 +8,7 @@ pub mod corpus;
 pub mod error;
 pub mod fence;
 pub mod interrupt;
+pub mod killpoint;
 pub mod line;
 pub mod markers;
 pub mod normalise;
@@ -22,5 +23,6 @@ mod tally;
 mod threads;
 mod unit;
 pub mod walk;
+pub mod wipe;
 
 pub use error::{Error, Result};

@@ -1,7 +1,8 @@
 //! Atomic removal of byte ranges from a file: the only code that writes a memory or corpus file.
 //!
-//! A file is never truncated or written in place. What stays is copied to a temporary file beside it,
-//! which takes its name once it is safely on disk and the old content is still what was decided on.
+//! A file is never truncated or written in place while it has a name. What stays is copied to a temporary file beside it,
+//! which takes its name once it is safely on disk and the old content is still what was decided on. Then the blocks of the
+//! old file, which has no name any more, are overwritten (see [`wipe`](crate::wipe)).
 
 use std::collections::BTreeSet;
 use std::fs::{self, File, Metadata, OpenOptions};
@@ -15,6 +16,8 @@ use sha2::{Digest, Sha256};
 use tempfile::NamedTempFile;
 
 use crate::error::{Error, Result};
+use crate::killpoint;
+use crate::wipe::{self, Old};
 
 /// How often a file may change under us before we give up.
 const ATTEMPTS: usize = 8;
@@ -51,11 +54,11 @@ pub fn stamp(path: &Path) -> Result<Stamp> {
 /// file is left alone and the result is None. A file that changes meanwhile is read and judged again, up
 /// to 8 times, then [`Error::Refused`]. Mode is kept, owner where the system allows it. After an error
 /// the file is as it was, and no temporary file is left. A link is not followed. The rename is durable
-/// once [`sync_folders`] has been called for the file's folder.
+/// once [`sync_folders`] has been called for the file's folder. Says what became of the old blocks, too.
 pub fn remove_ranges<T>(
     path: &Path,
     find: impl Fn(&mut dyn Read) -> io::Result<(Vec<Range<u64>>, T)>,
-) -> Result<Option<T>> {
+) -> Result<Option<(T, Old)>> {
     attempt(path, || {
         let mut original = Original::open(path)?;
         let ((removed, value), hash) = original.read(&find)?;
@@ -66,34 +69,54 @@ pub fn remove_ranges<T>(
         if content_hash(path)? != Some(hash) {
             return Ok(None);
         }
+        killpoint::pass("replace:written");
         rewritten.persist(path).map_err(|error| error.error)?;
-        Ok(Some(Some(value)))
+        killpoint::pass("replace:renamed");
+        let old = wipe::overwrite(&mut original.file, original.writable);
+        killpoint::pass("replace:overwritten");
+        Ok(Some(Some((value, old))))
     })
 }
 
-/// Unlinks the file at `path` if its content satisfies `check`.
+/// Unlinks the file at `path` if its content satisfies `check`, and overwrites its blocks.
 ///
-/// False when it does not, or when no such file exists. A file that changes meanwhile is judged again,
+/// None when it does not, or when no such file exists. A file that changes meanwhile is judged again,
 /// up to 8 times, then [`Error::Refused`]. A link is not followed.
 pub fn remove_file_if(
     path: &Path,
     check: impl Fn(&mut dyn Read) -> io::Result<bool>,
-) -> Result<bool> {
+) -> Result<Option<Old>> {
     attempt(path, || {
         let mut original = match Original::open(path) {
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Some(false)),
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Some(None)),
             opened => opened?,
         };
         let (satisfied, hash) = original.read(&check)?;
         if !satisfied {
-            return Ok(Some(false));
+            return Ok(Some(None));
         }
         if content_hash(path)? != Some(hash) {
             return Ok(None);
         }
         fs::remove_file(path)?;
-        Ok(Some(true))
+        killpoint::pass("remove:unlinked");
+        let old = wipe::overwrite(&mut original.file, original.writable);
+        Ok(Some(Some(old)))
     })
+}
+
+/// Unlinks the file at `path`, whatever it holds, and overwrites its blocks; None when there is none. A link is removed,
+/// not followed.
+pub fn remove_file(path: &Path) -> Result<Option<Old>> {
+    let opened = Original::open(path);
+    match fs::remove_file(path) {
+        Ok(()) => {}
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(Error::io(path, error)),
+    }
+    killpoint::pass("remove:unlinked");
+    let old = opened.map(|mut original| wipe::overwrite(&mut original.file, original.writable));
+    Ok(old.ok())
 }
 
 /// Makes the renames and removals in these folders durable.
@@ -142,6 +165,8 @@ fn attempt<T>(path: &Path, once: impl Fn() -> io::Result<Option<T>>) -> Result<T
 struct Original {
     file: File,
     metadata: Metadata,
+    /// The descriptor can overwrite the content once its last name is gone.
+    writable: bool,
 }
 
 impl Original {
@@ -149,10 +174,15 @@ impl Original {
         // Not blocking: a named pipe put in place of the file would hold the open for ever.
         let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
         let flags = i32::try_from(flags.bits()).map_err(io::Error::other)?;
-        let file = OpenOptions::new()
-            .read(true)
-            .custom_flags(flags)
-            .open(path)?;
+        let open = |write| {
+            let mut options = OpenOptions::new();
+            options.read(true).write(write).custom_flags(flags);
+            options.open(path)
+        };
+        let (file, writable) = match open(true) {
+            Ok(file) => (file, true),
+            Err(_) => (open(false)?, false),
+        };
         let metadata = file.metadata()?;
         if metadata.is_dir() {
             return Err(ErrorKind::IsADirectory.into());
@@ -163,7 +193,11 @@ impl Original {
                 "not a regular file",
             ));
         }
-        Ok(Self { file, metadata })
+        Ok(Self {
+            file,
+            metadata,
+            writable,
+        })
     }
 
     /// Lets `judge` read the content; its answer, and the hash of all the content whatever it read.

@@ -20,6 +20,7 @@ use crate::replace::{self, Stamp};
 use crate::scan::Scan;
 use crate::snippets::Snippets;
 use crate::walk::MemoryFile;
+use crate::wipe::Old;
 use crate::{Result, threads};
 
 /// What is to be forgotten, as the text of memory files can show it.
@@ -141,7 +142,7 @@ pub fn rewrite_files(
     files: &[MemoryFile],
     scrubber: &Scrubber,
     threads: usize,
-) -> Vec<Result<Option<Scrub>>> {
+) -> Vec<Result<Option<(Scrub, Old)>>> {
     let rewrite = |file: &MemoryFile| {
         replace::remove_ranges(&file.path, |source| {
             let mut scrub = scrubber.scan(source)?;

@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 
 use cenotaph_core::Error;
 use cenotaph_core::replace::{remove_file_if, remove_ranges, stamp, sync_folders};
+use cenotaph_core::wipe::Fate;
 use proptest::prelude::*;
 
 type Found = (Vec<Range<u64>>, usize);
@@ -31,6 +32,10 @@ fn every_x(content: &mut dyn Read) -> io::Result<Found> {
     Ok((places.map(|(at, _)| at..at + 1).collect(), bytes.len()))
 }
 
+fn removed(path: &Path, find: impl Fn(&mut dyn Read) -> io::Result<Found>) -> Option<usize> {
+    remove_ranges(path, find).unwrap().map(|(value, _)| value)
+}
+
 fn entries(folder: &Path) -> Vec<String> {
     let entries = fs::read_dir(folder).unwrap();
     let mut names: Vec<_> = entries
@@ -43,7 +48,7 @@ fn entries(folder: &Path) -> Vec<String> {
 #[test]
 fn ranges_go_and_the_rest_stays() {
     let (folder, path) = file(b"xa\xffx\0\r\nbx");
-    assert_eq!(remove_ranges(&path, every_x).unwrap(), Some(9));
+    assert_eq!(removed(&path, every_x), Some(9));
     assert_eq!(fs::read(&path).unwrap(), b"a\xff\0\r\nb");
     assert_eq!(entries(folder.path()), ["note.md"]);
     sync_folders(&BTreeSet::from([folder.path().to_path_buf()])).unwrap();
@@ -53,14 +58,14 @@ fn ranges_go_and_the_rest_stays() {
 fn nothing_found_touches_nothing() {
     let (_folder, path) = file(b"abc");
     let before = stamp(&path).unwrap();
-    assert_eq!(remove_ranges(&path, every_x).unwrap(), None);
+    assert_eq!(removed(&path, every_x), None);
     assert_eq!(stamp(&path).unwrap(), before);
 }
 
 #[test]
 fn an_emptied_file_stays() {
     let (_folder, path) = file(b"xxx");
-    assert_eq!(remove_ranges(&path, every_x).unwrap(), Some(3));
+    assert_eq!(removed(&path, every_x), Some(3));
     assert_eq!(fs::read(&path).unwrap(), b"");
 }
 
@@ -130,7 +135,7 @@ fn a_file_that_changed_meanwhile_is_judged_again() {
         }
         Ok(found)
     });
-    assert_eq!(found.unwrap(), Some(4));
+    assert_eq!(found.unwrap().map(|(bytes, _)| bytes), Some(4));
     assert_eq!(fs::read(&path).unwrap(), b"cc");
     assert_eq!(
         (calls.get(), entries(folder.path())),
@@ -154,7 +159,7 @@ fn a_change_of_the_same_size_and_time_is_seen() {
         }
         Ok(found)
     });
-    assert_eq!(found.unwrap(), Some(2));
+    assert_eq!(found.unwrap().map(|(bytes, _)| bytes), Some(2));
     assert_eq!(fs::read(&path).unwrap(), b"b");
 }
 
@@ -281,10 +286,10 @@ fn is_blank(content: &mut dyn Read) -> io::Result<bool> {
 #[test]
 fn files_are_unlinked_by_what_they_hold() {
     let (folder, path) = file(b" \n");
-    assert!(remove_file_if(&path, is_blank).unwrap());
-    assert!(!remove_file_if(&path, is_blank).unwrap());
+    assert!(remove_file_if(&path, is_blank).unwrap().is_some());
+    assert!(remove_file_if(&path, is_blank).unwrap().is_none());
     fs::write(&path, "text").unwrap();
-    assert!(!remove_file_if(&path, is_blank).unwrap());
+    assert!(remove_file_if(&path, is_blank).unwrap().is_none());
     assert_eq!(entries(folder.path()), ["note.md"]);
 }
 
@@ -296,8 +301,58 @@ fn an_unlink_notices_what_was_appended() {
         fs::write(&path, "new text")?;
         Ok(blank)
     });
-    assert!(!removed.unwrap());
+    assert!(removed.unwrap().is_none());
     assert_eq!(fs::read(&path).unwrap(), b"new text");
+}
+
+#[test]
+fn the_old_blocks_are_overwritten() {
+    let (_folder, path) = file(b"secret x");
+    let mut old = fs::File::open(&path).unwrap();
+    let (_, done) = remove_ranges(&path, every_x).unwrap().unwrap();
+    let expected = if ["btrfs", "zfs", "f2fs", "bcachefs"].contains(&done.file_system) {
+        Fate::Unsupported
+    } else {
+        Fate::Overwritten
+    };
+    assert_eq!(done.fate, expected);
+    let mut content = Vec::new();
+    old.read_to_end(&mut content).unwrap();
+    assert_eq!(content == [0; 8], expected == Fate::Overwritten);
+}
+
+#[test]
+fn a_removed_file_is_overwritten_too() {
+    let (_folder, path) = file(b" \n ");
+    let mut old = fs::File::open(&path).unwrap();
+    let done = remove_file_if(&path, is_blank).unwrap().unwrap();
+    let mut content = Vec::new();
+    old.read_to_end(&mut content).unwrap();
+    assert_eq!(content == [0; 3], done.fate == Fate::Overwritten);
+}
+
+#[test]
+fn a_file_with_another_name_is_left_as_it_is_there() {
+    let (folder, path) = file(b"secret x");
+    let other = folder.path().join("other");
+    fs::hard_link(&path, &other).unwrap();
+    let (_, done) = remove_ranges(&path, every_x).unwrap().unwrap();
+    assert_eq!(done.fate, Fate::Linked);
+    assert_eq!(fs::read(&other).unwrap(), b"secret x");
+    assert_eq!(fs::read(&path).unwrap(), b"secret ");
+}
+
+#[test]
+fn a_file_that_may_only_be_read_is_replaced() {
+    let (_folder, path) = file(b"secret x");
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o400)).unwrap();
+    let (_, done) = remove_ranges(&path, every_x).unwrap().unwrap();
+    // Root may write it nevertheless.
+    assert!(matches!(
+        done.fate,
+        Fate::Failed | Fate::Overwritten | Fate::Unsupported
+    ));
+    assert_eq!(fs::read(&path).unwrap(), b"secret ");
 }
 
 #[test]

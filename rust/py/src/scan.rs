@@ -10,6 +10,7 @@ use cenotaph_core::error::plain;
 use cenotaph_core::refs;
 use cenotaph_core::scrub::{self, Scrub};
 use cenotaph_core::snippets::Snippets;
+use cenotaph_core::wipe::Old;
 use cenotaph_core::{Error, Result, collate, replace, walk};
 use pyo3::prelude::*;
 
@@ -178,6 +179,17 @@ pub struct FileScan {
     history_refused: bool,
     changed: bool,
     error: Option<String>,
+    old: Option<OldBlocks>,
+}
+
+/// Type of a file system, and what became of old blocks on it.
+type OldBlocks = (&'static str, &'static str);
+
+/// Lines removed, what became of the old blocks, and the reason when nothing was.
+type CorpusRewrite = (u64, Option<OldBlocks>, Option<String>);
+
+fn blocks(old: Old) -> OldBlocks {
+    (old.file_system, old.fate.name())
 }
 
 impl From<Scrub> for FileScan {
@@ -191,6 +203,7 @@ impl From<Scrub> for FileScan {
             untraced: scrub.untraced,
             history_refused: scrub.history_refused,
             error: None,
+            old: None,
         }
     }
 }
@@ -330,11 +343,13 @@ impl Scrubber {
 }
 
 /// What one rewrite came to: a file that has nothing to remove any more is unchanged.
-fn rewritten(outcome: Result<Option<Scrub>>) -> FileScan {
+fn rewritten(outcome: Result<Option<(Scrub, Old)>>) -> FileScan {
     match outcome {
-        Ok(found) => FileScan {
-            changed: found.is_some(),
-            ..FileScan::from(found.unwrap_or_default())
+        Ok(None) => FileScan::from(Scrub::default()),
+        Ok(Some((found, old))) => FileScan {
+            changed: true,
+            old: Some(blocks(old)),
+            ..FileScan::from(found)
         },
         Err(error) => FileScan {
             error: Some(reason(&error)),
@@ -358,12 +373,12 @@ fn remove_corpus_lines(
     files: Vec<PathBuf>,
     refs: &Refs,
     threads: usize,
-) -> PyResult<Vec<(u64, Option<String>)>> {
+) -> PyResult<Vec<CorpusRewrite>> {
     let refs = Arc::clone(&refs.inner);
     let removed = interruptible(py, move || Ok(corpus::remove_lines(&files, &refs, threads)))?;
     let counted = removed.into_iter().map(|outcome| match outcome {
-        Ok(lines) => (lines, None),
-        Err(error) => (0, Some(reason(&error))),
+        Ok((lines, old)) => (lines, old.map(blocks), None),
+        Err(error) => (0, None, Some(reason(&error))),
     });
     Ok(counted.collect())
 }
@@ -392,16 +407,15 @@ fn file_stamps(py: Python<'_>, files: Vec<MemoryFile>) -> Vec<Option<StampTuple>
 }
 
 #[pyfunction]
-fn remove_leftovers(py: Python<'_>, files: Vec<PathBuf>) -> Vec<Failure> {
+fn remove_leftovers(
+    py: Python<'_>,
+    files: Vec<PathBuf>,
+) -> Vec<(Option<OldBlocks>, Option<String>)> {
     py.detach(|| {
-        let gone = files
-            .into_iter()
-            .map(|file| (std::fs::remove_file(&file), file));
-        gone.filter_map(|(outcome, file)| match outcome {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                Some((file.into_os_string(), plain(&error)))
-            }
-            _ => None,
+        let gone = files.iter().map(|file| replace::remove_file(file));
+        gone.map(|outcome| match outcome {
+            Ok(old) => (old.map(blocks), None),
+            Err(error) => (None, Some(reason(&error))),
         })
         .collect()
     })

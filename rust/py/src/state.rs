@@ -65,7 +65,7 @@ pub struct ObservedWrite {
 
 #[pyclass(frozen, module = "cenotaph._core")]
 pub struct StateStore {
-    handle: Handle,
+    pub handle: Arc<Handle>,
 }
 
 #[pymethods]
@@ -77,7 +77,7 @@ impl StateStore {
             store::Store::open_state(&path, access(write), busy_ms)
         })?;
         Ok(opened.map(|inner| Self {
-            handle: Handle::new(inner),
+            handle: Handle::shared(inner),
         }))
     }
 

@@ -29,8 +29,8 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
 pub struct Handle(Mutex<Option<store::Store>>);
 
 impl Handle {
-    pub fn new(inner: store::Store) -> Self {
-        Self(Mutex::new(Some(inner)))
+    pub fn shared(inner: store::Store) -> Arc<Self> {
+        Arc::new(Self(Mutex::new(Some(inner))))
     }
 
     /// Runs `work` on the open connection.
@@ -164,7 +164,7 @@ impl IndexPlan {
 
 #[pyclass(frozen, module = "cenotaph._core")]
 pub struct Store {
-    handle: Handle,
+    pub handle: Arc<Handle>,
     #[pyo3(get)]
     kind: &'static str,
     #[pyo3(get)]
@@ -179,7 +179,7 @@ impl From<store::Store> for Store {
         };
         let owner = inner.schema_agent();
         Self {
-            handle: Handle::new(inner),
+            handle: Handle::shared(inner),
             kind,
             owner,
         }

@@ -114,7 +114,7 @@ impl Store {
             extra_keys,
             digest,
         };
-        let (counts, revisions) = self.write(|conn| {
+        let (counts, revisions) = self.write("index", |conn| {
             self.check_lineage(conn, &lineage)?;
             let purged = self
                 .purge(conn, plan)
@@ -128,7 +128,7 @@ impl Store {
     /// Makes the full-text indexes of the memory anew from their stored rows: for words of rows that somebody else
     /// deleted, which stay in segments for long. A purge that removes anything does the same.
     pub fn rebuild_full_text(&self) -> Result<()> {
-        self.write(|conn| {
+        self.write("full-text", |conn| {
             let rebuilt = Tables::of(conn).and_then(|tables| {
                 let mut all = tables.full_text();
                 all.try_for_each(|table| table.rebuild(conn))
@@ -160,12 +160,27 @@ impl Store {
                 table.rebuild(conn)?;
             }
         }
+        self.receipt_deleted(
+            conn,
+            &[
+                ("embeddingCacheRows", counts.embedding_cache_rows),
+                ("ftsRows", counts.fts_rows),
+                ("indexChunks", counts.chunks),
+                ("indexSources", counts.sources),
+                ("vectorRows", counts.vector_rows),
+            ],
+        )?;
         let added = tombstones::revision(conn)?.unwrap_or_default() - before.unwrap_or_default();
         Ok(Some((counts, added)))
     }
 }
 
 impl IndexPlan {
+    /// Ids of the chunks that go.
+    pub(crate) fn chunk_ids(&self) -> &[String] {
+        &self.chunk_ids
+    }
+
     /// Puts the doomed ids where SQL finds them.
     fn fill<'c>(&self, conn: &'c Connection) -> rusqlite::Result<(IdTable<'c>, IdTable<'c>)> {
         Ok((

@@ -10,11 +10,12 @@ use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OpenFlags, Transaction, TransactionBehavior};
 
 use crate::error::{Error, Result};
-use crate::interrupt;
 use crate::store::files::{self, Live, Mark, corrupt};
 use crate::store::holders::holders;
+use crate::store::receipts::Receipt;
 use crate::store::schema::{self, Role};
 use crate::store::vec0;
+use crate::{interrupt, killpoint};
 
 /// Steps of SQLite's machine between two looks at the interrupt flag: some tens of microseconds.
 const STEPS_BETWEEN_LOOKS: i32 = 10_000;
@@ -63,6 +64,8 @@ pub struct Store {
     id: (u64, u64),
     /// Index revisions that this store added itself; see `chunks.rs`.
     pub(crate) own_revisions: std::cell::Cell<i64>,
+    /// The erasure that deletions belong to; see `receipts.rs`.
+    pub(crate) receipt: std::cell::RefCell<Option<Receipt>>,
 }
 
 impl Store {
@@ -104,12 +107,14 @@ impl Store {
     pub fn checkpoint(&self, deadline_ms: u32) -> Result<bool> {
         self.check_writable()?;
         let deadline = Instant::now() + Duration::from_millis(u64::from(deadline_ms));
+        killpoint::pass("checkpoint:begin");
         loop {
             // The first column says whether a lock was in the way: the call itself succeeds nevertheless.
             let busy: i64 = self.sql(|conn| {
                 conn.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0))
             })?;
             if busy == 0 {
+                killpoint::pass("checkpoint:truncated");
                 return Ok(true);
             }
             if Instant::now() >= deadline {
@@ -117,14 +122,6 @@ impl Store {
             }
             std::thread::sleep(Duration::from_millis(20));
         }
-    }
-
-    /// Rewrites the whole file, so that neither free pages nor the slack of used ones hold anything old. Without it a
-    /// purge leaves what earlier connections without `secure_delete` freed, and copies of rows that moved to another
-    /// page. Needs as much memory as the database is large, and no other transaction.
-    pub fn vacuum(&self) -> Result<()> {
-        self.check_writable()?;
-        self.sql(|conn| conn.execute_batch("VACUUM"))
     }
 
     /// Interrupts a statement that runs in another thread; it ends with [`Error::Interrupted`].
@@ -293,6 +290,7 @@ impl Store {
             mark,
             id: mark.id(),
             own_revisions: std::cell::Cell::new(0),
+            receipt: std::cell::RefCell::new(None),
         })
     }
 
@@ -309,17 +307,25 @@ impl Store {
         explain(&self.path, &self.real, error)
     }
 
-    /// Runs `work` in a transaction that holds the write lock from its start; an error rolls back.
-    pub(crate) fn write<T>(&self, work: impl FnOnce(&Connection) -> Result<T>) -> Result<T> {
+    /// Runs `work` in a transaction that holds the write lock from its start; an error rolls back. `name` is that of the
+    /// kill points around it.
+    pub(crate) fn write<T>(
+        &self,
+        name: &str,
+        work: impl FnOnce(&Connection) -> Result<T>,
+    ) -> Result<T> {
         self.check_writable()?;
         let transaction =
             self.sql(|conn| Transaction::new_unchecked(conn, TransactionBehavior::Immediate))?;
+        killpoint::pass(&format!("{name}:begin"));
         let value = work(&transaction)?;
+        killpoint::pass(&format!("{name}:written"));
         transaction.commit().map_err(|error| self.explain(error))?;
+        killpoint::pass(&format!("{name}:committed"));
         Ok(value)
     }
 
-    fn check_writable(&self) -> Result<()> {
+    pub(crate) fn check_writable(&self) -> Result<()> {
         if self.access == Access::Write {
             return Ok(());
         }

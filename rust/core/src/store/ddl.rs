@@ -23,6 +23,24 @@ CREATE TABLE IF NOT EXISTS memory_session_tombstones (
 ) STRICT;
 ";
 
+/// What erasures did. Made on first use, in host databases too.
+pub(crate) const RECEIPTS: &str = "
+CREATE TABLE IF NOT EXISTS cenotaph_receipts (
+  seq INTEGER PRIMARY KEY,
+  receipt_id TEXT NOT NULL,
+  agent_id TEXT NOT NULL,
+  stage TEXT NOT NULL CHECK (stage IN ('begun', 'deleted', 'completed')),
+  created_at INTEGER NOT NULL,
+  body TEXT NOT NULL,
+  previous TEXT NOT NULL,
+  hash TEXT NOT NULL
+) STRICT;
+CREATE TABLE IF NOT EXISTS cenotaph_receipt_shingles (
+  seq INTEGER PRIMARY KEY,
+  shingles BLOB NOT NULL
+) STRICT;
+";
+
 /// Plugin state. The host compares the text.
 pub(crate) const STATE: &str = "
 CREATE TABLE plugin_state_entries (

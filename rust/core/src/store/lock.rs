@@ -65,7 +65,9 @@ impl Store {
 
     /// Gives the lock back. False when `owner` no longer held it.
     pub fn unlock_workspace(&self, workspace_key: &str, owner: &str) -> Result<bool> {
-        self.write(|conn| release(conn, workspace_key, owner).map_err(|error| self.explain(error)))
+        self.write("unlock", |conn| {
+            release(conn, workspace_key, owner).map_err(|error| self.explain(error))
+        })
     }
 
     /// The present holder, or `None` when the lock is ours now.
@@ -75,7 +77,7 @@ impl Store {
         if let Some(found) = seen.as_deref().filter(|found| !claim.may_take_over(found)) {
             return Ok(Some(owner_of(found)));
         }
-        self.write(|conn| {
+        self.write("lock", |conn| {
             let found = holder(conn, claim.workspace_key).map_err(|error| self.explain(error))?;
             if let Some(found) = found.as_deref().filter(|found| !claim.may_take_over(found)) {
                 return Ok(Some(owner_of(found)));

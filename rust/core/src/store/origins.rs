@@ -57,7 +57,7 @@ impl Store {
             extra_keys,
             digest,
         };
-        self.write(|conn| {
+        self.write("join", |conn| {
             self.check_lineage(conn, &plan)?;
             let joined = join(conn, agent, keys, ids).map_err(|error| self.explain(error))?;
             let now = read(conn, agent, ids, extra_keys).map_err(|error| self.explain(error))?;
@@ -68,7 +68,13 @@ impl Store {
     /// Deletes every origin row of `keys` for `agent`, those of unselected sessions included, in a transaction of its
     /// own. Returns the number of rows.
     pub fn delete_origins(&self, agent: &str, keys: &[String]) -> Result<u64> {
-        self.write(|conn| delete(conn, agent, keys).map_err(|error| self.explain(error)))
+        self.write("origins", |conn| {
+            let deleted = delete(conn, agent, keys).and_then(|rows| {
+                self.receipt_deleted(conn, &[("originRows", rows)])?;
+                Ok(rows)
+            });
+            deleted.map_err(|error| self.explain(error))
+        })
     }
 
     /// Fails with [`Error::LineageChanged`] unless the lineage still has this digest. Called in a write transaction.

@@ -110,7 +110,7 @@ impl Store {
         if plan.changes.is_empty() {
             return Ok(StateCounts::default());
         }
-        self.write(|conn| {
+        self.write("state", |conn| {
             let mut done = Vec::new();
             for change in &plan.changes {
                 let outcome = apply(conn, change, now_ms).map_err(|error| self.explain(error))?;
@@ -120,7 +120,27 @@ impl Store {
                     Outcome::Changed => return Err(Error::LineageChanged),
                 }
             }
-            Ok(count(done.into_iter()))
+            let counts = count(done.into_iter());
+            self.receipt_deleted(
+                conn,
+                &[
+                    ("backups", counts.backups),
+                    ("seenHashScopes", counts.seen_hash_scopes),
+                    ("shortTermEntries", counts.short_term_entries),
+                ],
+            )
+            .map_err(|error| self.explain(error))?;
+            Ok(counts)
+        })
+    }
+}
+
+impl StatePlan {
+    /// Namespace and row key of each row that goes or changes, with the value that it gets.
+    pub(crate) fn changes(&self) -> impl Iterator<Item = ((&str, &str), Option<&str>)> {
+        self.changes.iter().map(|change| {
+            let put = change.put.as_ref().map(|(_, value)| value.as_str());
+            ((change.namespace, change.row_key.as_str()), put)
         })
     }
 }

@@ -235,7 +235,7 @@ fn create(path: &Path, fill: impl FnOnce(&Connection) -> rusqlite::Result<()>) -
     store.sql(|conn| {
         conn.execute_batch("PRAGMA auto_vacuum = INCREMENTAL; PRAGMA journal_mode = WAL")
     })?;
-    store.write(|conn| {
+    store.write("create", |conn| {
         let filled = is_filled(conn).and_then(|done| if done { Ok(()) } else { fill(conn) });
         filled.map_err(|error| store.explain(error))
     })?;

@@ -57,11 +57,13 @@ impl Store {
             extra_keys,
             digest,
         };
-        let (buried, revisions) = self.write(|conn| {
+        let (buried, revisions) = self.write("tombstones", |conn| {
             self.check_lineage(conn, &plan)?;
             let buried = insert(conn, agent, ids, now_ms).map_err(|error| self.explain(error))?;
             let buried = buried.map_err(|(id, owner)| foreign(&id, &owner, agent))?;
             let revisions = bump_revision(conn).map_err(|error| self.explain(error))?;
+            self.receipt_begun(conn)
+                .map_err(|error| self.explain(error))?;
             Ok((buried, revisions))
         })?;
         self.own_revisions.set(self.own_revisions.get() + revisions);
