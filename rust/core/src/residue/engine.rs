@@ -5,16 +5,18 @@
 //! the same hash, and compared as a whole. The price is one test per byte, where the purge's engine samples; in return
 //! there is nothing to prove about strides.
 
-use super::pattern::{Anchor, Hash, Pattern, Patterns, word_at};
+use super::pattern::{Hash, Pattern, Patterns, word_at};
 
-/// Positions tested together, and the bytes that they cover.
-const BATCH: usize = 8;
+/// Positions that are tested together, and the bytes that they cover.
+const BATCH: usize = 4;
 const SPAN: usize = BATCH + 7;
 
 /// Anchors with a tag, by the upper bits of it.
 #[derive(Debug, Clone)]
 pub(super) struct Engine {
     hash: Hash,
+    /// Whether entries hold bytes, not hashes.
+    known: bool,
     bits: Bits,
     /// Where the entries of each bucket begin; one more than there are buckets.
     starts: Vec<u32>,
@@ -22,13 +24,15 @@ pub(super) struct Engine {
     entries: Vec<Entry>,
 }
 
+/// An anchor and 8 more bytes of its pattern, side by side, so that most of what is no occurrence is settled here.
 #[derive(Debug, Clone, Copy)]
 struct Entry {
-    tag: u32,
-    pattern: u32,
-    /// The anchor, where `mask` is all ones.
+    /// Bytes of the anchor, or their hash.
     anchor: u64,
-    mask: u64,
+    beside: u64,
+    /// Where the other bytes are, seen from the anchor.
+    shift: i32,
+    pattern: u32,
 }
 
 /// One bit for each value of the upper bits of the hash: 8 KB to 2 MB, as small as leaves nearly all of them unset.
@@ -40,28 +44,53 @@ enum Bits {
 }
 
 impl Engine {
-    /// Compiles anchors; the index of each is that of its pattern.
-    pub(super) fn new(hash: Hash, anchors: impl Iterator<Item = Anchor>) -> Self {
-        let mut entries: Vec<Entry> = (0..)
-            .zip(anchors)
-            .map(|(pattern, anchor)| Entry::new(hash, pattern, &anchor))
-            .collect();
-        entries.sort_unstable_by_key(|entry| (entry.tag, entry.pattern));
-        let width = (entries.len() * 2).next_power_of_two().ilog2().clamp(4, 20);
+    /// Compiles the anchors of known patterns.
+    pub(super) fn known(patterns: &Patterns) -> Self {
+        let entries = (0..).zip(&patterns.list).map(|(index, pattern)| {
+            let (anchor, beside, shift) = patterns.anchor_of(pattern);
+            let entry = Entry {
+                anchor,
+                beside,
+                shift,
+                pattern: index,
+            };
+            (Hash::OPEN.tag(anchor), entry)
+        });
+        Self::new(Hash::OPEN, true, entries.collect())
+    }
+
+    /// Compiles hashes of anchors; the index of each is that of its pattern.
+    pub(super) fn hidden(hash: Hash, tags: impl Iterator<Item = u32>) -> Self {
+        let entries = (0..).zip(tags).map(|(pattern, tag)| {
+            let entry = Entry {
+                anchor: u64::from(tag),
+                beside: 0,
+                shift: 0,
+                pattern,
+            };
+            (tag, entry)
+        });
+        Self::new(hash, false, entries.collect())
+    }
+
+    fn new(hash: Hash, known: bool, mut entries: Vec<(u32, Entry)>) -> Self {
+        entries.sort_unstable_by_key(|(tag, entry)| (*tag, entry.pattern));
+        let width = entries.len().next_power_of_two().ilog2().clamp(4, 20);
         let shift = 24 - width;
         let mut starts = vec![0_u32; (1 << width) + 1];
-        for entry in &entries {
-            starts[(entry.tag >> shift) as usize + 1] += 1;
+        for (tag, _) in &entries {
+            starts[(tag >> shift) as usize + 1] += 1;
         }
         for bucket in 1..starts.len() {
             starts[bucket] += starts[bucket - 1];
         }
         Self {
             hash,
+            known,
             bits: Bits::of(&entries),
             starts,
             shift,
-            entries,
+            entries: entries.into_iter().map(|(_, entry)| entry).collect(),
         }
     }
 
@@ -95,10 +124,11 @@ impl Engine {
     ) {
         let word = word_at(data, at);
         let tag = self.hash.tag(word);
+        let anchor = if self.known { word } else { u64::from(tag) };
         let bucket = (tag >> self.shift) as usize;
         let range = self.starts[bucket] as usize..self.starts[bucket + 1] as usize;
         for entry in &self.entries[range] {
-            if entry.tag != tag || (entry.anchor ^ word) & entry.mask != 0 {
+            if entry.anchor != anchor || self.known && !entry.goes_on(data, at) {
                 continue;
             }
             let pattern = &patterns.list[entry.pattern as usize];
@@ -114,22 +144,16 @@ impl Engine {
 }
 
 impl Entry {
-    fn new(hash: Hash, pattern: u32, anchor: &Anchor) -> Self {
-        let (tag, anchor, mask) = match *anchor {
-            Anchor::Bytes(word) => (hash.tag(word), word, u64::MAX),
-            Anchor::Tag(tag) => (tag, 0, 0),
-        };
-        Self {
-            tag,
-            pattern,
-            anchor,
-            mask,
-        }
+    /// Whether the bytes beside an anchor at `at` are those of the pattern.
+    #[inline]
+    fn goes_on(&self, data: &[u8], at: usize) -> bool {
+        at.checked_add_signed(self.shift as isize)
+            .is_some_and(|beside| word_at(data, beside) == self.beside)
     }
 }
 
 impl Bits {
-    fn of(entries: &[Entry]) -> Self {
+    fn of(entries: &[(u32, Entry)]) -> Self {
         match entries.len() {
             ..1_000 => Self::Few(filled::<16, _>(entries)),
             ..50_000 => Self::Many(filled::<20, _>(entries)),
@@ -138,10 +162,10 @@ impl Bits {
     }
 }
 
-fn filled<const WIDTH: u32, const WORDS: usize>(entries: &[Entry]) -> Box<[u64; WORDS]> {
+fn filled<const WIDTH: u32, const WORDS: usize>(entries: &[(u32, Entry)]) -> Box<[u64; WORDS]> {
     let mut words = vec![0_u64; WORDS].into_boxed_slice();
-    for entry in entries {
-        let bit = entry.tag >> (24 - WIDTH);
+    for (tag, _) in entries {
+        let bit = tag >> (24 - WIDTH);
         words[(bit / 64) as usize] |= 1 << (bit % 64);
     }
     // The length is WORDS, so this cannot fail, and the other arm is never taken.
@@ -156,21 +180,23 @@ fn candidates<const WIDTH: u32, const WORDS: usize>(
     data: &[u8],
     mut settle: impl FnMut(usize),
 ) {
-    let test = |span: &[u8; SPAN], lane: usize| {
+    let probe = |span: &[u8; SPAN], lane: usize| {
         let product = hash.of(word_at(span, lane));
-        let word = bits[(product >> (64 - WIDTH + 6)) as usize];
-        word >> (product >> (64 - WIDTH) & 63) & 1
+        bits[(product >> (64 - WIDTH + 6)) as usize] >> (product >> (64 - WIDTH) & 63)
     };
     let mut at = 0;
     let mut rest = data;
     while let Some(span) = rest.first_chunk::<SPAN>() {
-        let mut passed = 0;
+        let mut any = 0;
         for lane in 0..BATCH {
-            passed |= test(span, lane) << lane;
+            any |= probe(span, lane);
         }
-        while passed != 0 {
-            settle(at + passed.trailing_zeros() as usize);
-            passed &= passed - 1;
+        if any & 1 == 1 {
+            for lane in 0..BATCH {
+                if probe(span, lane) & 1 == 1 {
+                    settle(at + lane);
+                }
+            }
         }
         at += BATCH;
         rest = &rest[BATCH..];

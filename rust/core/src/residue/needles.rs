@@ -5,7 +5,7 @@ use std::io::Read;
 use std::path::Path;
 
 use super::engine::Engine;
-use super::pattern::{Anchor, Hash, Key, Pattern, Patterns, narrow};
+use super::pattern::{Key, Pattern, Patterns, narrow};
 use super::shingle::Shingle;
 use super::spelling::{self, Class, Window};
 use super::stream::Scan;
@@ -54,11 +54,7 @@ impl Needles {
         distinct.retain(|needle| spelling::is_searchable(needle) && known.insert(parts(needle)));
         drop(known);
         let patterns = Patterns::known(&windows(&distinct));
-        let anchors = patterns
-            .list
-            .iter()
-            .map(|pattern| patterns.anchor_of(pattern));
-        let engine = Engine::new(Hash::OPEN, anchors.map(Anchor::Bytes));
+        let engine = Engine::known(&patterns);
         Self {
             count: distinct.len(),
             message: Message::Known(distinct),
@@ -85,9 +81,8 @@ impl Needles {
             patterns.hide(shingle.length, shingle.anchor, shingle.mac);
             shingle.write(&mut records);
         }
-        let anchors = distinct.iter().map(|shingle| Anchor::Tag(shingle.tag));
         Ok(Self {
-            engine: Engine::new(hash, anchors),
+            engine: Engine::hidden(hash, distinct.iter().map(|shingle| shingle.tag)),
             count: distinct.len(),
             patterns,
             message: Message::Hidden {

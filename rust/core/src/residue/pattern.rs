@@ -32,13 +32,6 @@ pub(super) struct Patterns {
     pub(super) longest: usize,
 }
 
-/// What an anchor looks like to the scan.
-pub(super) enum Anchor {
-    Bytes(u64),
-    /// 24 bits of its hash.
-    Tag(u32),
-}
-
 impl Patterns {
     /// Windows of which the bytes are known, each with the index of its needle.
     pub(super) fn known(windows: &[(u32, Window)]) -> Self {
@@ -101,13 +94,23 @@ impl Patterns {
         &self.bytes[pattern.at..pattern.at + pattern.length as usize]
     }
 
-    /// The 8 bytes by which a pattern of a known set is found.
-    pub(super) fn anchor_of(&self, pattern: &Pattern) -> u64 {
-        word_at(self.bytes_of(pattern), pattern.anchor as usize)
+    /// The 8 bytes by which a pattern of a known set is found, 8 others of it as far as there are any, and how far those
+    /// are from the anchor.
+    pub(super) fn anchor_of(&self, pattern: &Pattern) -> (u64, u64, i32) {
+        let (bytes, at) = (self.bytes_of(pattern), pattern.anchor as usize);
+        // Eight bytes on, or fewer where the pattern ends, or back.
+        let ahead = ANCHOR.min(bytes.len() - ANCHOR - at);
+        let (beside, shift) = match i32::try_from(ahead) {
+            Ok(shift) if shift > 0 => (at + ahead, shift),
+            _ if at >= ANCHOR => (at - ANCHOR, -8),
+            _ => (at, 0),
+        };
+        (word_at(bytes, at), word_at(bytes, beside), shift)
     }
 }
 
 /// The 8 bytes at `at`; 0 where there are fewer.
+#[inline]
 pub(super) fn word_at(bytes: &[u8], at: usize) -> u64 {
     let word = bytes.get(at..).and_then(<[u8]>::first_chunk::<ANCHOR>);
     word.map_or(0, |word| u64::from_le_bytes(*word))
@@ -149,8 +152,7 @@ impl Key {
     pub(super) fn hash(&self) -> Hash {
         let derived = self.full(b"cenotaph residue anchor");
         Hash {
-            mask: word_at(&derived, 0),
-            factor: word_at(&derived, ANCHOR) | 1,
+            factor: word_at(&derived, 0) | 1,
         }
     }
 
@@ -163,21 +165,19 @@ impl Key {
 /// Multiply-shift: the upper bits of the product depend on all bytes of an anchor.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Hash {
-    mask: u64,
     factor: u64,
 }
 
 impl Hash {
     /// For sets whose bytes are known, where the hash hides nothing.
     pub(super) const OPEN: Self = Self {
-        mask: 0,
         factor: 0xD6E8_FEB8_6659_FD93,
     };
 
     /// The product; its upper bits are the hash.
     #[inline]
     pub(super) fn of(self, word: u64) -> u64 {
-        (word ^ self.mask).wrapping_mul(self.factor)
+        word.wrapping_mul(self.factor)
     }
 
     /// The upper 24 bits.
