@@ -14,6 +14,7 @@ pub mod markers;
 pub mod normalise;
 pub mod refs;
 pub mod replace;
+pub mod residue;
 mod scan;
 pub mod scrub;
 mod section;
