@@ -17,6 +17,7 @@ __all__ = [
     "CenotaphError",
     "Corpus",
     "FileScan",
+    "Gathered",
     "ForgetRefused",
     "IndexCounts",
     "IndexPlan",
@@ -44,8 +45,10 @@ __all__ = [
     "check_receipts",
     "complete_receipt",
     "create_native",
+    "entries_of",
     "erase_free_pages",
     "file_stamps",
+    "gather",
     "keep_receipt",
     "kill_point",
     "locale_order",
@@ -407,6 +410,36 @@ class StateStore:
 
 def create_native(state_dir: _Path, agent: str, now_ms: int) -> None:
     """Makes the two databases of a native state directory, with only the tables that memory needs."""
+
+# -- verification -----------------------------------------------------------------------------
+
+@final
+class Gathered:
+    """What a deletion is about to remove. `shared`: texts that surviving sessions said too, which are left out.
+
+    `candidates`: distinct texts, words and embeddings before that, and before the limit of 50,000 of a kind.
+    """
+
+    needles: Needles
+    shared: int
+    candidates: int
+
+def gather(
+    refs: Refs,
+    scrubber: Scrubber,
+    corpus: Corpus,
+    memory_files: Sequence[MemoryFile],
+    corpus_files: Sequence[_Path],
+    memory: Store | None,
+    index: IndexPlan | None,
+    state: StateStore | None,
+    state_plan: StatePlan | None,
+    keep_shared: bool,
+) -> Gathered:
+    """Reads what the plans remove, and leaves out what also stands in something that stays by the rules."""
+
+def entries_of(files: Sequence[_Path]) -> list[list[tuple[list[str], bytes]]]:
+    """For each file its entries in order: keys of their markers, and SHA-256 of markers and block."""
 
 # -- receipts and unused pages -------------------------------------------------------------------
 

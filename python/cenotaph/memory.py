@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from cenotaph.forget.report import ForgetReport
+    from cenotaph.verify.again import ReceiptVerification
 
 
 class Memory:
@@ -59,6 +60,18 @@ class Memory:
         if dry_run:
             return apply.preview(self._place, wish, on_step)
         return apply.forget(self._place, wish, on_step)
+
+    def verify(self, *, receipts: Sequence[str] = ()) -> ReceiptVerification:
+        """Looks whether anything of past erasures has come back, from the keyed hashes that their receipts keep.
+
+        `receipts`: ids; none means every one of this agent. Reads every byte below the state directory and the
+        workspaces, in a process of its own; changes nothing. Look at `result` and `incomplete`.
+
+        Raises `SelectionError` for an unknown receipt, `ConfigError` without the receipt key, `StoreError`, `OSError`.
+        """
+        from cenotaph.verify.again import verify_receipts  # noqa: PLC0415 -- a deletion does not need it
+
+        return verify_receipts(self._place, receipts)
 
     def close(self) -> None:
         """Ends the use. Databases are only open while a call runs, so there is nothing that could be lost."""

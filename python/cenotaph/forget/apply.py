@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections import Counter
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from cenotaph import _core, layout
+from cenotaph.forget.evidence import Evidence, completed_body, gather, new_evidence
 from cenotaph.forget.plan import make_plan
-from cenotaph.forget.report import Artifacts, ForgetReport, Measured
+from cenotaph.forget.prove import Proof, prove
+from cenotaph.forget.report import Artifacts, ChainHead, ForgetReport, Measured, OldBlocks, ReceiptSummary
 from cenotaph.forget.stores import Stores, open_stores
-from cenotaph.forget.wording import report_of
+from cenotaph.forget.wording import report_of, verification_of
+from cenotaph.receipts import receipt_key
+from cenotaph.verify.judge import named
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Sequence
@@ -26,6 +31,8 @@ _UNSTEADY = "The databases change faster than they can be read; stop the program
 _REPLANS = 10
 _AT_ONCE = 4
 """Files that are rewritten at the same time, each beside its old content."""
+_FILE_COUNTS = ("memoryFiles", "memoryEntries", "memoryLines", "sessionCorpusFiles", "sessionCorpusLines")
+"""Counts that no transaction of a database could record."""
 _SPARE_BYTES = 1 << 20
 """Room for journal pages and directory entries."""
 
@@ -40,11 +47,27 @@ class _Tally:
     joined: int = 0
     """Origin rows that this run itself wrote; they are not counted as deleted."""
     files: set[str] = field(default_factory=set[str])
+    blocks: Counter[tuple[str, str]] = field(default_factory=Counter[tuple[str, str]])
+    """What became of old blocks: file system and fate."""
+    linked: list[str] = field(default_factory=list[str])
     pending: list[str] = field(default_factory=list[str])
+
+    @property
+    def artifacts(self) -> Artifacts:
+        """The counts as the report has them."""
+        return Artifacts(**self.counts, memory_files=len(self.files))
 
     def add(self, **counts: int) -> None:
         for name, count in counts.items():
             self.counts[name] = self.counts.get(name, 0) + count
+
+    def replaced(self, relative: str, old: tuple[str, str] | None) -> None:
+        """Notes what became of the blocks of a file."""
+        if old is None:
+            return
+        self.blocks[old] += 1
+        if old[1] == "linked":
+            self.linked.append(relative)
 
 
 def preview(place: Place, wish: Wish, step: Step) -> ForgetReport:
@@ -61,36 +84,78 @@ def preview(place: Place, wish: Wish, step: Step) -> ForgetReport:
 
 
 def forget(place: Place, wish: Wish, step: Step) -> ForgetReport:
-    """Deletes what the selected sessions left behind, and reports what was measured.
+    """Deletes what the selected sessions left behind, looks for it, and reports what was measured.
 
     Raises `ForgetRefused` before anything is written, `StoreBusy` when a lock is held for over 10 seconds,
-    `StoreError`, `ConfigError`, `OSError`. A file that cannot be rewritten is `pending` in the report.
+    `StoreError`, `ConfigError`, `OSError`. A file that cannot be rewritten, or residue that was found, is `pending` in the
+    report.
     """
     _refuse_unwritable(place)
     step("Waiting for the workspace lock")
-    with open_stores(place, write=True) as stores, _workspace_lock(place, stores.state):
-        plan = make_plan(place, stores, wish, step)
-        if not stores.unchanged():
-            raise _core.StoreBusy(_UNSTEADY)
-        if not plan.selection.targets:
-            return report_of(place, plan, Artifacts(), _measured(_Tally(), stores))
-        _refuse_early(place, stores, plan)
+    with open_stores(place, write=True) as stores:
         tally = _Tally()
-        plan = _destroy(place, stores, wish, step, plan, tally)
-        step("Truncating the write-ahead logs")
-        measured = _measured(tally, stores)
-        if measured.write_ahead_log == "pinned":
-            tally.pending.append("wal")
-        artifacts = Artifacts(**tally.counts, memory_files=len(tally.files))
-        return report_of(place, plan, artifacts, measured, tally.pending)
+        with _workspace_lock(place, stores.state):
+            plan = make_plan(place, stores, wish, step)
+            if not stores.unchanged():
+                raise _core.StoreBusy(_UNSTEADY)
+            _core.kill_point("planned")
+            if not plan.selection.targets:
+                return report_of(place, plan, Artifacts(), _measured(tally, Proof(None, truncated=stores.checkpoint())))
+            _refuse_early(place, stores, plan)
+            key = receipt_key(place.state_dir, create=True)
+            evidence = new_evidence(place, stores, plan, key)
+            plan = _destroy(place, stores, wish, step, plan, tally, evidence)
+        proof = prove(place, stores, evidence, step, finished=not tally.pending)
+        tally.pending += proof.pending
+        receipt = _complete(place, stores, evidence, tally, proof, finished=not (tally.pending or plan.unread))
+        plan = replace(plan, refusals=[*plan.refusals, *map(_link_elsewhere, tally.linked)])
+        return report_of(
+            place,
+            plan,
+            tally.artifacts,
+            _measured(tally, proof),
+            tally.pending,
+            verification_of(evidence, proof.verdict, lambda path: named(place, path)),
+            receipt,
+        )
 
 
-def _measured(tally: _Tally, stores: Stores) -> Measured:
+def _link_elsewhere(relative: str) -> str:
+    return f"{relative} has another name (a hard link) under which its old content can still be read; it was not touched."
+
+
+def _measured(tally: _Tally, proof: Proof) -> Measured:
+    blocks = [
+        OldBlocks.model_validate({"file_system": system, "fate": fate, "files": files})
+        for (system, fate), files in sorted(tally.blocks.items())
+    ]
     return Measured(
         tombstones=tally.tombstones,
         leftover_files=tally.leftovers,
         full_text="rewritten" if tally.counts.get("fts_rows") else "untouched",
-        write_ahead_log="truncated" if stores.checkpoint() else "pinned",
+        write_ahead_log="truncated" if proof.truncated else "pinned",
+        database=proof.method,
+        old_blocks=blocks,
+    )
+
+
+def _complete(
+    place: Place, stores: Stores, evidence: Evidence, tally: _Tally, proof: Proof, *, finished: bool
+) -> ReceiptSummary | None:
+    """Marks the receipt complete, with those of the earlier runs that this one finished."""
+    if stores.memory is None:
+        return None
+    if finished:
+        counts = tally.artifacts.model_dump(by_alias=True)
+        files = {name: counts[name] for name in _FILE_COUNTS if counts[name]}
+        body = completed_body(evidence, proof, files)
+        for receipt in dict.fromkeys([evidence.receipt, *(erasure.id for erasure in evidence.resumed)]):
+            _core.complete_receipt(stores.memory, receipt, place.agent, body, layout.clock_ms())
+        stores.checkpoint()
+    links = _core.receipts(stores.memory)
+    head = ChainHead(seq=links[-1].seq, hash=links[-1].hash) if links else None
+    return ReceiptSummary(
+        id=evidence.receipt, resumed=bool(evidence.resumed), completed=finished, chain=head
     )
 
 
@@ -148,10 +213,14 @@ def _refuse_without_room(folder: str, size: int) -> None:
         raise _core.ForgetRefused(message)
 
 
-def _destroy(place: Place, stores: Stores, wish: Wish, step: Step, plan: Plan, tally: _Tally) -> Plan:
+def _destroy(  # noqa: PLR0913, PLR0917 -- what a deletion works with
+    place: Place, stores: Stores, wish: Wish, step: Step, plan: Plan, tally: _Tally, evidence: Evidence
+) -> Plan:
     """Steps 1 to 6. What changed while it was read is planned again before the evidence goes."""
     first = plan
     for attempt in range(_REPLANS):
+        step("Noting what must vanish")
+        gather(place, stores, wish, plan, evidence)
         try:
             _purge_databases(place, stores, step, plan, tally)
         except _core.LineageChanged:
@@ -173,8 +242,6 @@ def _destroy(place: Place, stores: Stores, wish: Wish, step: Step, plan: Plan, t
 
 def _joined(first: Plan, last: Plan) -> Plan:
     """The selection as it was found before anything went, with the keys that later plans added."""
-    from dataclasses import replace  # noqa: PLC0415 -- only a plan that was made again needs it
-
     stacked = sorted({*first.stacked_keys, *last.stacked_keys})
     return first if first is last else replace(first, lineage=last.lineage, stacked_keys=stacked)
 
@@ -213,6 +280,7 @@ def _rewrite_files(files: Sequence[_core.MemoryFile], scrubber: _core.Scrubber, 
             tally.pending.append(f"{file.relative}: {found.error}")
         elif found.changed:
             rewritten.append(file.path)
+            tally.replaced(file.relative, found.old)
             tally.files.add(file.relative)
             tally.add(memory_entries=found.entries, memory_lines=found.lines)
     _core.sync_folders(rewritten)
@@ -230,7 +298,8 @@ def _destroy_evidence(place: Place, stores: Stores, step: Step, plan: Plan, tall
     """Corpus lines, origin rows and left-over files: what a rerun would have needed to find the rest."""
     step("Removing corpus lines")
     files = [*plan.corpus.rewritten_files, *plan.corpus.removed_files]
-    for path, (lines, _, reason) in zip(files, _core.remove_corpus_lines(files, plan.refs), strict=True):
+    for path, (lines, old, reason) in zip(files, _core.remove_corpus_lines(files, plan.refs), strict=True):
+        tally.replaced(place.relative(path), old)
         if reason is None:
             tally.add(session_corpus_files=1, session_corpus_lines=lines)
         else:
@@ -238,7 +307,8 @@ def _destroy_evidence(place: Place, stores: Stores, step: Step, plan: Plan, tall
     _core.sync_folders(files)
     if tally.pending:
         return
-    for path, (_, reason) in zip(plan.listing.leftovers, _core.remove_leftovers(plan.listing.leftovers), strict=True):
+    for path, (old, reason) in zip(plan.listing.leftovers, _core.remove_leftovers(plan.listing.leftovers), strict=True):
+        tally.replaced(place.relative(path), old)
         if reason is None:
             tally.leftovers += 1
         else:

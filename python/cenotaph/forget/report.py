@@ -76,6 +76,18 @@ class Artifacts(_Wire):
     origin_rows: int = 0
 
 
+class OldBlocks(_Wire):
+    """Blocks of files that were replaced or removed.
+
+    `overwritten`: zeros were written over them; `linked`: another name still leads to them; `unsupported`: the file
+    system writes changes elsewhere and keeps them; `failed`: they could not be written.
+    """
+
+    file_system: str
+    fate: Literal["overwritten", "linked", "unsupported", "failed"]
+    files: int
+
+
 class Measured(_Wire):
     """What only a real run can know. `None` in the report of a dry run."""
 
@@ -87,6 +99,60 @@ class Measured(_Wire):
     """Whether the segments of the full-text index were written anew."""
     write_ahead_log: Literal["truncated", "pinned"]
     """`pinned`: a reader of another process keeps old pages; run the same command when it is gone."""
+    database: Literal["secure-delete", "freelist", "vacuum"]
+    """What it took until no forgotten byte was found in the databases: deleting alone, which overwrites; erasing free
+    pages, too; writing the file anew, because old bytes lay in pages that are in use."""
+    old_blocks: list[OldBlocks]
+    """What became of the blocks of rewritten and removed files, by file system."""
+
+
+class Place(_Wire):
+    """A place where a verification found forgotten texts. `part`: file, member, row, slack, free, log, journal."""
+
+    path: str
+    part: str
+    table: str | None
+    needles: int
+
+
+class Kept(_Wire):
+    """Places that hold forgotten texts by design."""
+
+    what: str
+    places: int
+
+
+class Verification(_Wire):
+    """What a byte for byte search of the state directory and the workspaces came to."""
+
+    result: Literal["clean", "residue", "not-run"]
+    needles: int
+    """Texts, words and embeddings that were looked for, each in all its spellings."""
+    shared_needles: int
+    """Texts that were not looked for, because surviving sessions said them too."""
+    files: int
+    bytes: int
+    residue: list[Place]
+    kept: list[Kept]
+    review: list[Place]
+    """Files that a deletion never edits; their owner may want to."""
+
+
+class ChainHead(_Wire):
+    """Last link of the chain of receipts; `hash` in hex."""
+
+    seq: int
+    hash: str
+
+
+class ReceiptSummary(_Wire):
+    """The receipt of a run."""
+
+    id: str
+    resumed: bool
+    """It was begun by an earlier run that did not get to the end; the counts are what that one had left."""
+    completed: bool
+    chain: ChainHead | None
 
 
 class ForgetReport(_Wire):
@@ -111,6 +177,10 @@ class ForgetReport(_Wire):
     pending: list[str]
     """What is known to be left; the same command, run again, finishes it."""
     measured: Measured | None
+    verification: Verification | None
+    """None in the report of a dry run, and where nothing was selected."""
+    receipt: ReceiptSummary | None
+    """None in the report of a dry run, and where there is no agent database to keep one."""
 
     @property
     def exit_status(self) -> int:
@@ -170,9 +240,46 @@ def _details(report: ForgetReport) -> Iterator[str]:
         yield f"External match, not edited: {match.path} ({match.entries} entries, {match.lines} quoted lines)"
     yield from (f"Refused: {refusal}" for refusal in report.refusals)
     yield from _shared(report)
+    yield from _proof(report)
     yield from (f"Pending: {rest}" for rest in report.pending)
     if report.dry_run:
         yield "Dry run: no memory files, index rows, or plugin state were changed."
+
+
+def _proof(report: ForgetReport) -> Iterator[str]:
+    found = report.verification
+    if found is not None:
+        words = {"clean": "nothing found", "residue": "residue found", "not-run": "not run"}[found.result]
+        yield (
+            f"Verification: {words} ({found.needles} needles, {found.files} files, {found.bytes} bytes; "
+            f"{found.shared_needles} texts that surviving sessions also said were not looked for)"
+        )
+        yield from (f"Kept by design: {kept.what} ({kept.places} places)" for kept in found.kept)
+        yield from (f"To review, not edited: {place.path} ({place.needles} forgotten texts)" for place in found.review)
+    if report.measured is not None:
+        yield f"Database bytes: {_METHODS[report.measured.database]}"
+        yield from (_blocks(old) for old in report.measured.old_blocks)
+    if report.receipt is not None:
+        state = "completed" if report.receipt.completed else "not completed"
+        resumed = ", resumed from an earlier run; the counts are what it had left" if report.receipt.resumed else ""
+        yield f"Receipt: {report.receipt.id} ({state}{resumed})"
+
+
+_METHODS = {
+    "secure-delete": "overwritten as they were deleted",
+    "freelist": "overwritten as they were deleted; free pages of earlier deletions erased",
+    "vacuum": "overwritten as they were deleted; the file was written anew to clear earlier deletions",
+}
+_FATES = {
+    "overwritten": "overwritten",
+    "linked": "left, because another name leads to them",
+    "unsupported": "left, because the file system does not write in place",
+    "failed": "could not be overwritten",
+}
+
+
+def _blocks(old: OldBlocks) -> str:
+    return f"Old blocks of {old.files} files on {old.file_system}: {_FATES[old.fate]}"
 
 
 def _joined(label: str, values: list[str]) -> Iterator[str]:

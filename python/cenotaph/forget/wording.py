@@ -10,18 +10,25 @@ from cenotaph.forget.report import (
     CuratedWrite,
     ExternalMatch,
     ForgetReport,
+    Kept,
     Measured,
     ParticipantMatch,
+    ReceiptSummary,
     SessionResolution,
+    Verification,
     utf16_order,
 )
+from cenotaph.forget.report import Place as ReportPlace
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
+    from cenotaph.forget.evidence import Evidence
     from cenotaph.forget.plan import Plan
     from cenotaph.forget.select import Selection
     from cenotaph.place import Place
+    from cenotaph.verify.judge import Verdict
+    from cenotaph.verify.process import Place as Hit
 
 
 def report_of(
@@ -30,6 +37,8 @@ def report_of(
     artifacts: Artifacts | None = None,
     measured: Measured | None = None,
     pending: Sequence[str] = (),
+    verification: Verification | None = None,
+    receipt: ReceiptSummary | None = None,
 ) -> ForgetReport:
     """The report of a plan; with `measured`, of the run that carried it out."""
     shared = [
@@ -59,7 +68,38 @@ def report_of(
         shared_snippet_locations=shared,
         pending=[*plan.unread, *pending],
         measured=measured,
+        verification=verification,
+        receipt=receipt,
     )
+
+
+def verification_of(evidence: Evidence, verdict: Verdict | None, named: Callable[[str], str]) -> Verification:
+    """What a search came to; `named` shortens paths."""
+    if verdict is None:
+        return Verification(
+            result="not-run",
+            needles=evidence.count,
+            shared_needles=evidence.shared,
+            files=0,
+            bytes=0,
+            residue=[],
+            kept=[],
+            review=[],
+        )
+    return Verification(
+        result="clean" if verdict.is_clean else "residue",
+        needles=evidence.count,
+        shared_needles=evidence.shared,
+        files=verdict.files,
+        bytes=verdict.bytes,
+        residue=[_place(hit, named) for hit in verdict.residue],
+        kept=[Kept(what=what, places=places) for what, places in sorted(verdict.kept.items())],
+        review=[_place(hit, named) for hit in verdict.review],
+    )
+
+
+def _place(hit: Hit, named: Callable[[str], str]) -> ReportPlace:
+    return ReportPlace(path=named(hit.path), part=hit.part, table=hit.table, needles=hit.needles)
 
 
 def _planned(plan: Plan) -> Artifacts:

@@ -5,8 +5,10 @@
 pub mod block;
 pub mod collate;
 pub mod corpus;
+pub mod entries;
 pub mod error;
 pub mod fence;
+pub mod gather;
 pub mod interrupt;
 pub mod killpoint;
 pub mod line;

@@ -11,6 +11,7 @@
 
 mod call;
 mod error;
+mod gather;
 mod receipts;
 mod scan;
 mod state;
@@ -27,5 +28,6 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     scan::register(module)?;
     store::register(module)?;
     state::register(module)?;
-    receipts::register(module)
+    receipts::register(module)?;
+    gather::register(module)
 }

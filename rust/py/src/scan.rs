@@ -68,7 +68,7 @@ impl Refs {
 
 #[pyclass(frozen, module = "cenotaph._core")]
 pub struct Corpus {
-    scan: CorpusScan,
+    pub scan: CorpusScan,
     #[pyo3(get)]
     lines: u64,
     #[pyo3(get)]

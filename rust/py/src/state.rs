@@ -39,7 +39,7 @@ impl From<&store::StateCounts> for StateCounts {
 
 #[pyclass(frozen, module = "cenotaph._core")]
 pub struct StatePlan {
-    inner: store::StatePlan,
+    pub inner: store::StatePlan,
 }
 
 #[pymethods]

@@ -151,7 +151,7 @@ impl From<store::IndexCounts> for IndexCounts {
 
 #[pyclass(frozen, module = "cenotaph._core")]
 pub struct IndexPlan {
-    inner: store::IndexPlan,
+    pub inner: store::IndexPlan,
 }
 
 #[pymethods]

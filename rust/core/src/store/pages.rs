@@ -36,7 +36,13 @@ impl Store {
         }
         let shrinks = self.sql(|conn| query::count(conn, "PRAGMA auto_vacuum"))? == INCREMENTAL;
         if shrinks {
-            self.sql(|conn| conn.execute_batch("PRAGMA incremental_vacuum"))?;
+            self.sql(|conn| {
+                let mut statement = conn.prepare("PRAGMA incremental_vacuum")?;
+                let mut pages = statement.query([])?;
+                // Each step gives one page back.
+                while pages.next()?.is_some() {}
+                Ok(())
+            })?;
             killpoint::pass("free-pages:released");
             return Ok(Freed::Released);
         }

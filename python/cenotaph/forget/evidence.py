@@ -1,0 +1,119 @@
+"""What a deletion is about to remove, kept in memory as needles and in the receipt as keyed hashes."""
+
+from __future__ import annotations
+
+import json
+import secrets
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from cenotaph import _core, layout
+from cenotaph.receipts import keyed, key_id, open_erasures
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from cenotaph.forget.plan import Plan, Wish
+    from cenotaph.forget.prove import Proof
+    from cenotaph.forget.stores import Stores
+    from cenotaph.place import Place
+    from cenotaph.receipts import Erasure
+
+
+@dataclass(slots=True)
+class Evidence:
+    """What must not be found afterwards, and the receipt that says so."""
+
+    key: bytes
+    receipt: str
+    sessions: list[str]
+    """Keyed hashes of the selected session ids, sorted."""
+    resumed: list[Erasure] = field(default_factory=list["Erasure"])
+    """Receipts of earlier runs for the same sessions that did not get to the end; this run completes them."""
+    needles: list[_core.Needles] = field(default_factory=list[_core.Needles])
+    shared: int = 0
+    candidates: int = 0
+
+    @property
+    def count(self) -> int:
+        """Needles of all sets."""
+        return sum(needles.count for needles in self.needles)
+
+
+def new_evidence(place: Place, stores: Stores, plan: Plan, key: bytes) -> Evidence:
+    """The receipt of this run: that of an earlier one for the same sessions that was not completed, else a new one."""
+    sessions = sorted(keyed(key, "session", each)[:32] for each in plan.selection.session_ids)
+    resumed = open_erasures(place, stores.memory, sessions) if stores.memory else []
+    evidence = Evidence(key, resumed[0].id if resumed else secrets.token_hex(16), sessions, resumed)
+    if stores.memory and resumed:
+        shingles = _core.receipt_shingles(stores.memory, [erasure.id for erasure in resumed])
+        evidence.needles += [_core.Needles.from_shingles(shingles, key)] if shingles else []
+    return evidence
+
+
+def gather(place: Place, stores: Stores, wish: Wish, plan: Plan, evidence: Evidence) -> None:
+    """Reads what the plan removes, and has every deletion from now on add a link to the receipt."""
+    gathered = _core.gather(
+        plan.refs,
+        plan.scrubber,
+        plan.corpus,
+        plan.listing.files,
+        plan.listing.corpus,
+        stores.memory,
+        plan.index,
+        stores.state,
+        plan.state,
+        wish.keep_shared,
+    )
+    evidence.needles.append(gathered.needles)
+    evidence.shared += gathered.shared
+    evidence.candidates += gathered.candidates
+    body = json.dumps(_begun(wish, plan, evidence, gathered), sort_keys=True, separators=(",", ":"))
+    now = layout.clock_ms()
+    for store in (stores.memory, stores.state):
+        if store:
+            shingles = gathered.needles.shingles(evidence.key)
+            _core.keep_receipt(store, evidence.receipt, place.agent, now, body, shingles)
+
+
+def _begun(wish: Wish, plan: Plan, evidence: Evidence, gathered: _core.Gathered) -> dict[str, object]:
+    return {
+        "entryKeys": len(plan.lineage.entry_keys),
+        "keyId": key_id(evidence.key),
+        "needles": gathered.needles.count,
+        "selectors": list(hashed_selectors(wish, evidence.key)),
+        "sessions": evidence.sessions,
+        "sharedNeedles": gathered.shared,
+        "tool": _core.__version__,
+    }
+
+
+def hashed_selectors(wish: Wish, key: bytes) -> Iterable[dict[str, str]]:
+    """What was asked for, identifiers as keyed hashes, the date in clear."""
+    asked = wish.selectors
+    named = (
+        ("session", asked.sessions),
+        ("hook-source", asked.hook_sources),
+        ("participant", asked.participants),
+    )
+    for kind, values in named:
+        yield from ({"kind": kind, "value": keyed(key, kind, value)} for value in sorted(values))
+    if asked.since is not None:
+        from datetime import UTC, datetime  # noqa: PLC0415 -- only this selector needs it
+
+        stamp = datetime.fromtimestamp(asked.since / 1000, UTC)
+        yield {"kind": "since", "value": stamp.isoformat(timespec="milliseconds").replace("+00:00", "Z")}
+
+
+def completed_body(evidence: Evidence, proof: Proof, files: dict[str, int]) -> str:
+    """What the last link of a receipt says: counts that no transaction could record, and what the search came to."""
+    verdict = proof.verdict
+    body = {
+        "database": proof.method,
+        "files": files,
+        "needles": evidence.count,
+        "searchedBytes": verdict.bytes if verdict else 0,
+        "searchedFiles": verdict.files if verdict else 0,
+        "sharedNeedles": evidence.shared,
+    }
+    return json.dumps(body, sort_keys=True, separators=(",", ":"))
