@@ -11,6 +11,7 @@
 
 mod call;
 mod error;
+mod residue;
 mod scan;
 mod state;
 mod store;
@@ -25,5 +26,6 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     error::register(module)?;
     scan::register(module)?;
     store::register(module)?;
-    state::register(module)
+    state::register(module)?;
+    residue::register(module)
 }
