@@ -26,9 +26,11 @@ __all__ = [
     "Link",
     "MemoryFile",
     "MemoryFiles",
+    "Needles",
     "Node",
     "ObservedWrite",
     "Participant",
+    "Place",
     "Refs",
     "Scrubber",
     "StateCounts",
@@ -51,6 +53,8 @@ __all__ = [
     "gather",
     "keep_receipt",
     "kill_point",
+    "files_below",
+    "find_residue",
     "locale_order",
     "memory_files",
     "rebuild_full_text",
@@ -495,3 +499,83 @@ def kill_point(name: str) -> None:
 
 def locale_order(texts: Sequence[str]) -> list[int]:
     """Positions that sort `texts` by the root locale of the Unicode collation (CLDR), ties kept in order."""
+
+# -- residue ----------------------------------------------------------------------------------
+
+@final
+class Needles:
+    """What must not be left in any file, compiled in all its spellings; see `find_residue`."""
+
+    def __new__(
+        cls,
+        texts: Sequence[bytes] = ...,
+        words: Sequence[bytes] = ...,
+        raw: Sequence[bytes] = ...,
+        vectors: Sequence[Sequence[float]] = ...,
+    ) -> Needles:
+        """Compiles needles, each once. Those that are too short are left out: `len` does not count them.
+
+        `texts`: UTF-8 of 12 bytes or more without a newline, looked for as UTF-8, UTF-16, JSON string, escaped
+        Markdown and base64; pieces of 32 bytes of texts of 48 bytes or more count where no live content is.
+        `words`: terms of full-text indexes of 8 bytes or more in lower case; their last 8 bytes count in full-text
+        tables and where no live content is. `raw`: 16 bytes or more, as they are. `vectors`: embeddings of any
+        length, looked for by the middle of their float32, float64 and int8 forms.
+        """
+
+    @staticmethod
+    def from_bytes(data: bytes) -> Needles:
+        """The set that `to_bytes` wrote. Raises `ForgetRefused` when the bytes are damaged."""
+
+    @staticmethod
+    def from_shingles(shingles: Sequence[bytes], key: bytes) -> Needles:
+        """The set that made the `shingles` under the same key, without its terms and fragments.
+
+        Raises `ForgetRefused` when the shingles are damaged.
+        """
+
+    def __len__(self) -> int:
+        """Number of needles; of a set made from shingles, that of the shingles."""
+
+    def to_bytes(self) -> bytes:
+        """The set, for a pipe to a process of the same build. It holds the needles, or the key."""
+
+    def shingles(self, key: bytes) -> bytes:
+        """What a receipt keeps instead of texts: records of 14 bytes, sorted, one for each spelling of a needle.
+
+        A record holds the spelling and length of the first 64 bytes, 24 bits of a keyed hash of 8 of them, and 8 bytes
+        of HMAC-SHA256. Whoever has the key can test a guess of a whole text; without it a record tells the length, and
+        whether 8 bytes are the same as in another one.
+        """
+
+@final
+class Place:
+    """A place that holds needles.
+
+    `part`: `file`, `member` (inside a gzip or zstd file or value), `row` (live content of a table), `slack` (unused
+    bytes of a page of a table), `free` (a page of no table), `log` (a write-ahead log) or `journal`. `table` is that
+    of a row, slack, or packed value; None for a row when pages could not be attributed. `needles`: distinct needles
+    found there. `offset`: of the first hit, in the file; in what was unpacked for a member of a file; where the table
+    begins for a value that was read through its table.
+    """
+
+    path: str
+    part: str
+    table: str | None
+    needles: int
+    offset: int
+
+def find_residue(
+    files: Sequence[_Path], needles: Needles, kept_tables: Sequence[str] = ..., threads: int = 0
+) -> tuple[list[Place], list[tuple[str, str]], int]:
+    """Searches every byte of `files`: places with needles; files that could not be searched, with the reason; bytes.
+
+    gzip and zstd data is opened in memory. Databases are also read through SQLite, without changing a file: hits get
+    the name of their table, and values that may be cut by page borders or are packed are searched as a whole, but not
+    those of `kept_tables`. Run it in a process that has none of the databases open: those are failures.
+    """
+
+def files_below(roots: Sequence[_Path]) -> tuple[list[str], list[tuple[str, str]]]:
+    """Every regular file below `roots`, each once, sorted, and folders that could not be listed, with the reason.
+
+    Links below a root are not followed. A root that is missing is no failure.
+    """

@@ -6,16 +6,24 @@
 use std::path::PathBuf;
 
 mod anchor;
+mod attribute;
 mod engine;
+mod files;
+mod member;
 pub mod naive;
 mod needles;
+mod page;
 mod pattern;
+mod rows;
+mod search;
 mod shingle;
 mod spelling;
 mod stream;
 mod wire;
 
+pub use files::files_below;
 pub use needles::{Hit, Needles};
+pub use search::find_residue;
 pub use spelling::Class;
 
 /// Something that must not be left, in the form in which the caller knows it.

@@ -27,6 +27,7 @@ mod vec0;
 
 pub use chunks::{Ask, IndexAsk, IndexCounts, IndexPlan};
 pub use connection::{Access, Kind, Store};
+pub(crate) use files::is_live;
 pub use observed::Observed;
 pub use origins::Lineage;
 pub use pages::Freed;

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use cenotaph_core::gather::{self, GatherAsk};
+use cenotaph_core::gather::{GatherAsk, gather as gather_needles, index_rows, state_rows};
 use cenotaph_core::{entries, residue, walk};
 use pyo3::prelude::*;
 
@@ -66,15 +66,15 @@ fn gather(
             keep_shared,
             each_row: &|show| {
                 if let (Some(handle), Some(plan)) = (memory, index) {
-                    handle.with(|open| gather::index_rows(open, plan, show))?;
+                    handle.with(|open| index_rows(open, plan, show))?;
                 }
                 if let (Some(handle), Some(plan)) = (state, state_plan) {
-                    handle.with(|open| gather::state_rows(open, plan, show))?;
+                    handle.with(|open| state_rows(open, plan, show))?;
                 }
                 Ok(())
             },
         };
-        let gathered = gather::gather(&ask)?;
+        let gathered = gather_needles(&ask)?;
         Ok((residue::Needles::new(gathered.needles.clone()), gathered))
     })?;
     Ok(Gathered {

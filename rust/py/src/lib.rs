@@ -13,6 +13,7 @@ mod call;
 mod error;
 mod gather;
 mod receipts;
+mod residue;
 mod scan;
 mod state;
 mod store;
@@ -29,5 +30,6 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     store::register(module)?;
     state::register(module)?;
     receipts::register(module)?;
-    gather::register(module)
+    gather::register(module)?;
+    residue::register(module)
 }

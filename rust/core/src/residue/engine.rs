@@ -155,13 +155,17 @@ impl Entry {
 impl Bits {
     fn of(entries: &[(u32, Entry)]) -> Self {
         match entries.len() {
-            ..1_000 => Self::Few(filled::<16, _>(entries)),
-            ..50_000 => Self::Many(filled::<20, _>(entries)),
+            0..1_000 => Self::Few(filled::<16, _>(entries)),
+            1_000..50_000 => Self::Many(filled::<20, _>(entries)),
             _ => Self::Most(filled::<24, _>(entries)),
         }
     }
 }
 
+#[allow(
+    clippy::unnecessary_box_returns,
+    reason = "a table of 2 MB does not fit a stack"
+)]
 fn filled<const WIDTH: u32, const WORDS: usize>(entries: &[(u32, Entry)]) -> Box<[u64; WORDS]> {
     let mut words = vec![0_u64; WORDS].into_boxed_slice();
     for (tag, _) in entries {
@@ -174,6 +178,7 @@ fn filled<const WIDTH: u32, const WORDS: usize>(entries: &[(u32, Entry)]) -> Box
 
 /// Calls `settle` with every position of `data` whose bit is set.
 #[inline]
+#[allow(clippy::cast_possible_truncation, reason = "at most 18 bits are left")]
 fn candidates<const WIDTH: u32, const WORDS: usize>(
     bits: &[u64; WORDS],
     hash: Hash,

@@ -159,7 +159,7 @@ impl Needles {
         let (mut hits, mut buffer) = (Vec::new(), Vec::new());
         let mut scan = Scan::new(self, &mut buffer, 0, step);
         let mut report = |start, pattern: &Pattern| hits.push(Hit::new(start, pattern));
-        while scan.step(reader, path, &mut report)? {}
+        scan.through(reader, path, &mut report)?;
         hits.sort_unstable();
         Ok(hits)
     }

@@ -69,6 +69,17 @@ impl<'s> Scan<'s> {
         Ok(more)
     }
 
+    /// Searches all of the rest.
+    pub(super) fn through(
+        &mut self,
+        reader: &mut dyn Read,
+        path: &Path,
+        report: &mut dyn FnMut(u64, &Pattern),
+    ) -> Result<()> {
+        while self.step(reader, path, report)? {}
+        Ok(())
+    }
+
     /// Where the bytes begin that a later search must see again to miss nothing.
     pub(super) fn base(&self) -> u64 {
         self.base

@@ -95,6 +95,7 @@ fn needle(tag: u8, content: &[u8]) -> Option<Needle> {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
 

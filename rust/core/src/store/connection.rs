@@ -236,6 +236,15 @@ impl Store {
         }
     }
 
+    /// Opens any database for reading, whosever it is; no file is created or changed.
+    pub(crate) fn open_any(path: &Path, busy_ms: u32) -> Result<Self> {
+        vec0::register();
+        let real = path
+            .canonicalize()
+            .map_err(|source| Error::io(path, source))?;
+        Self::open_read(path, &real, busy_ms)
+    }
+
     /// Opens an existing file without asking whose it is: one that is about to be filled.
     pub(crate) fn open_new(path: &Path) -> Result<Self> {
         const BUSY_MS: u32 = 10_000;

@@ -58,6 +58,11 @@ pub(crate) fn with_live<T>(id: (u64, u64), close: impl FnOnce(bool) -> T) -> T {
     close(live.contains_key(&id))
 }
 
+/// Has this process a locking connection on the file?
+pub(crate) fn is_live(id: (u64, u64)) -> bool {
+    with_live(id, |live| live)
+}
+
 /// What the first 100 bytes of a database say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Header {
