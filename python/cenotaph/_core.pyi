@@ -17,8 +17,8 @@ __all__ = [
     "CenotaphError",
     "Corpus",
     "FileScan",
-    "Gathered",
     "ForgetRefused",
+    "Gathered",
     "IndexCounts",
     "IndexPlan",
     "Lineage",
@@ -50,11 +50,11 @@ __all__ = [
     "entries_of",
     "erase_free_pages",
     "file_stamps",
+    "files_below",
+    "find_residue",
     "gather",
     "keep_receipt",
     "kill_point",
-    "files_below",
-    "find_residue",
     "locale_order",
     "memory_files",
     "rebuild_full_text",
@@ -460,9 +460,7 @@ class Link:
     previous: str
     hash: str
 
-def keep_receipt(
-    store: Store | StateStore, receipt: str, agent: str, now_ms: int, body: str, shingles: bytes
-) -> None:
+def keep_receipt(store: Store | StateStore, receipt: str, agent: str, now_ms: int, body: str, shingles: bytes) -> None:
     """From now on every deletion through this store adds a link, in its own transaction.
 
     `body` and `shingles` are written with the tombstones. They must hold counts and keyed hashes only.

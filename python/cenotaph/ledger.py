@@ -91,7 +91,13 @@ def _as_json(erasure: Erasure) -> dict[str, Any]:
         "sessions": len(erasure.sessions),
         "counts": dict(sorted(erasure.counts.items())),
         "links": [
-            {"seq": link.seq, "stage": link.stage, "createdAt": link.created_at, "body": json.loads(link.body), "hash": link.hash}
+            {
+                "seq": link.seq,
+                "stage": link.stage,
+                "createdAt": link.created_at,
+                "body": json.loads(link.body),
+                "hash": link.hash,
+            }
             for link in erasure.links
         ],
     }

@@ -18,8 +18,9 @@ from cenotaph import _core
 from cenotaph.errors import ConfigError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable
     from pathlib import Path
+    from typing import Any
 
     from cenotaph.place import Place
 
@@ -59,7 +60,9 @@ def receipt_key(state_dir: Path, *, create: bool) -> bytes:
     path = key_path(state_dir)
     if not path.exists():
         if not create:
-            raise ConfigError(f"There is no receipt key at {path}: no receipt was written here, or the key was destroyed")
+            raise ConfigError(
+                f"There is no receipt key at {path}: no receipt was written here, or the key was destroyed"
+            )
         _write_key(path)
     key = path.read_bytes()
     if len(key) != _KEY_BYTES:
@@ -74,7 +77,7 @@ def _write_key(path: Path) -> None:
     fresh = path.with_name(f".cenotaph-{secrets.token_hex(4)}.tmp")
     descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     try:
-        with open(descriptor, "wb") as file:
+        with os.fdopen(descriptor, "wb") as file:
             file.write(secrets.token_bytes(_KEY_BYTES))
             file.flush()
             os.fsync(file.fileno())
@@ -124,10 +127,9 @@ def _erasure(links: list[_core.Link]) -> Erasure:
     )
 
 
-def _counted(stage: str, body: dict[str, object]) -> Sequence[tuple[str, int]]:
-    counts = body if stage == "deleted" else body.get("files", {}) if stage == "completed" else {}
-    pairs = counts.items() if isinstance(counts, dict) else ()
-    return [(str(name), count) for name, count in pairs if isinstance(count, int)]  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType] -- JSON
+def _counted(stage: str, body: dict[str, Any]) -> list[tuple[str, int]]:
+    counts: dict[str, int] = body if stage == "deleted" else body.get("files", {}) if stage == "completed" else {}
+    return list(counts.items())
 
 
 def open_erasures(place: Place, memory: _core.Store, sessions: Iterable[str]) -> list[Erasure]:

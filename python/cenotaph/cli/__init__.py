@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from cenotaph.cli import forget, init
+from cenotaph.cli import forget, init, receipts, verify
 
 app = typer.Typer(
     add_completion=False,
@@ -49,6 +49,8 @@ def _cenotaph(  # pyright: ignore[reportUnusedFunction] -- registered by the dec
 
 app.command("init")(init.init)
 app.command("forget")(forget.forget)
+app.command("verify")(verify.verify)
+app.add_typer(receipts.app, name="receipts")
 
 
 def main() -> None:

@@ -62,4 +62,7 @@ def verify_chain(context: typer.Context, agent: _Agent = None, as_json: _Json = 
 
         typer.echo(json.dumps({"ok": True, "chains": heads}, indent=2))
         return
-    typer.echo("\n".join(f"{head['database']}: {head['links']} links hold; head {head['hash']}" for head in heads) or "No receipts")
+    typer.echo(
+        "\n".join(f"{head['database']}: {head['links']} links hold; head {head['hash']}" for head in heads)
+        or "No receipts"
+    )

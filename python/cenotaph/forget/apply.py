@@ -100,7 +100,8 @@ def forget(place: Place, wish: Wish, step: Step) -> ForgetReport:
                 raise _core.StoreBusy(_UNSTEADY)
             _core.kill_point("planned")
             if not plan.selection.targets:
-                return report_of(place, plan, Artifacts(), _measured(tally, Proof(None, truncated=stores.checkpoint())))
+                nothing = Proof(None, truncated=stores.checkpoint())
+                return report_of(place, plan, Artifacts(), _measured(tally, nothing))
             _refuse_early(place, stores, plan)
             key = receipt_key(place.state_dir, create=True)
             evidence = new_evidence(place, stores, plan, key)
@@ -121,7 +122,9 @@ def forget(place: Place, wish: Wish, step: Step) -> ForgetReport:
 
 
 def _link_elsewhere(relative: str) -> str:
-    return f"{relative} has another name (a hard link) under which its old content can still be read; it was not touched."
+    return (
+        f"{relative} has another name (a hard link) under which its old content can still be read; it was not touched."
+    )
 
 
 def _measured(tally: _Tally, proof: Proof) -> Measured:
@@ -154,9 +157,7 @@ def _complete(
         stores.checkpoint()
     links = _core.receipts(stores.memory)
     head = ChainHead(seq=links[-1].seq, hash=links[-1].hash) if links else None
-    return ReceiptSummary(
-        id=evidence.receipt, resumed=bool(evidence.resumed), completed=finished, chain=head
-    )
+    return ReceiptSummary(id=evidence.receipt, resumed=bool(evidence.resumed), completed=finished, chain=head)
 
 
 @contextmanager
@@ -213,7 +214,7 @@ def _refuse_without_room(folder: str, size: int) -> None:
         raise _core.ForgetRefused(message)
 
 
-def _destroy(  # noqa: PLR0913, PLR0917 -- what a deletion works with
+def _destroy(
     place: Place, stores: Stores, wish: Wish, step: Step, plan: Plan, tally: _Tally, evidence: Evidence
 ) -> Plan:
     """Steps 1 to 6. What changed while it was read is planned again before the evidence goes."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from cenotaph import _core, layout
-from cenotaph.receipts import keyed, key_id, open_erasures
+from cenotaph.receipts import key_id, keyed, open_erasures
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -37,7 +37,7 @@ class Evidence:
     @property
     def count(self) -> int:
         """Needles of all sets."""
-        return sum(needles.count for needles in self.needles)
+        return sum(len(needles) for needles in self.needles)
 
 
 def new_evidence(place: Place, stores: Stores, plan: Plan, key: bytes) -> Evidence:
@@ -80,7 +80,7 @@ def _begun(wish: Wish, plan: Plan, evidence: Evidence, gathered: _core.Gathered)
     return {
         "entryKeys": len(plan.lineage.entry_keys),
         "keyId": key_id(evidence.key),
-        "needles": gathered.needles.count,
+        "needles": len(gathered.needles),
         "selectors": list(hashed_selectors(wish, evidence.key)),
         "sessions": evidence.sessions,
         "sharedNeedles": gathered.shared,
@@ -98,10 +98,10 @@ def hashed_selectors(wish: Wish, key: bytes) -> Iterable[dict[str, str]]:
     )
     for kind, values in named:
         yield from ({"kind": kind, "value": keyed(key, kind, value)} for value in sorted(values))
-    if asked.since is not None:
+    if asked.since_ms is not None:
         from datetime import UTC, datetime  # noqa: PLC0415 -- only this selector needs it
 
-        stamp = datetime.fromtimestamp(asked.since / 1000, UTC)
+        stamp = datetime.fromtimestamp(asked.since_ms / 1000, UTC)
         yield {"kind": "since", "value": stamp.isoformat(timespec="milliseconds").replace("+00:00", "Z")}
 
 

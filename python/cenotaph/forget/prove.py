@@ -91,9 +91,9 @@ def _remedies(place: Place, stores: Stores, verdict: Verdict) -> list[tuple[str,
         hits = [hit for hit in verdict.residue if hit.path == os.path.realpath(path)]
         if store is None or not hits:
             continue
-        needed = {remedy for remedy in _PARTS if any(_calls_for(hit, remedy) for hit in hits)}
-        found += [(path.name, store, remedy) for remedy in ("full-text", "freelist", "vacuum") if remedy in needed]
-    return [each for each in found if each[2] != "freelist" or (each[0], each[1], "vacuum") not in found]
+        needed: list[Remedy] = [remedy for remedy in _PARTS if any(_calls_for(hit, remedy) for hit in hits)]
+        found += [(path.name, store, remedy) for remedy in needed if remedy != "freelist" or "vacuum" not in needed]
+    return found
 
 
 def _calls_for(hit: Hit, remedy: Remedy) -> bool:

@@ -69,14 +69,14 @@ def verify_receipts(place: Place, wanted: Sequence[str]) -> ReceiptVerification:
     """
     chosen, shingles = _chosen(place, wanted)
     needles = _core.Needles.from_shingles(shingles, receipt_key(place.state_dir, create=False)) if chosen else None
-    sets = [needles] if needles else []
+    sets = [] if needles is None else [needles]
     verdict = judge(place, find(roots_of(place), sets, KEPT_TABLES))
     return ReceiptVerification(
         agent_id=place.agent,
         receipts=[erasure.id for erasure in chosen],
         incomplete=[erasure.id for erasure in chosen if not erasure.is_completed],
         result="clean" if verdict.is_clean else "residue",
-        hashes=needles.count if needles else 0,
+        hashes=0 if needles is None else len(needles),
         files=verdict.files,
         bytes=verdict.bytes,
         residue=[_place(place, hit) for hit in verdict.residue],

@@ -21,7 +21,12 @@ def search(source: BinaryIO) -> dict[str, Any]:
     asked = json.loads(source.readline())
     sets = [_core.Needles.from_bytes(source.read(size)) for size in asked["sizes"]]
     files, unread = _core.files_below(asked["roots"])
-    answer: dict[str, Any] = {"files": len(files), "bytes": 0, "places": [], "failures": [list(pair) for pair in unread]}
+    answer: dict[str, Any] = {
+        "files": len(files),
+        "bytes": 0,
+        "places": [],
+        "failures": [list(pair) for pair in unread],
+    }
     for needles in sets:
         places, failures, size = _core.find_residue(files, needles, asked["keptTables"])
         answer["bytes"] = max(answer["bytes"], size)

@@ -116,7 +116,9 @@ def _meaning(known: _Layout, hit: Hit) -> tuple[Meaning, str]:
 def _of_file(known: _Layout, path: str) -> tuple[Meaning, str]:
     real = os.path.realpath(path)
     if _is_below(real, known.workspace):
-        return ("residue", "") if real in known.memory or _is_below(real, known.workspace + "/memory") else ("review", "")
+        return (
+            ("residue", "") if real in known.memory or _is_below(real, known.workspace + "/memory") else ("review", "")
+        )
     if any(_is_below(real, folder) for folder in known.sessions):
         return "kept", _ARCHIVES
     others = any(_is_below(real, space) for space in known.other_workspaces)

@@ -61,7 +61,7 @@ def find(roots: Sequence[str], needles: Sequence[_core.Needles], kept_tables: Se
 
 
 def _environment() -> dict[str, str]:
-    """This process's, and where it found the package."""
+    """As here, with the folders in which this process finds its modules."""
     path = os.pathsep.join(entry for entry in sys.path if entry)
     return {name: value for name, value in os.environ.items() if name != "CENOTAPH_KILL_POINTS"} | {"PYTHONPATH": path}
 
