@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import random
+import sqlite3
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -51,3 +53,27 @@ def notes(folder: Path, megabytes: int, needles: list[str], seed: int = 13) -> N
         text = f"# Note {number}\n\n" + "".join(lines)
         (folder / f"note-{number:05d}.md").write_text(text, encoding="utf-8")
         written, number = written + len(text.encode()), number + 1
+
+
+def state(folder: Path, megabytes: int, needles: list[str], seed: int = 17) -> None:
+    """Writes what a state directory holds, about `megabytes`: half of it notes, half of it one SQLite database.
+
+    The transcripts in the database quote a needle in one event of 2,000, the index does not.
+    """
+    notes(folder / "workspace" / "memory", megabytes // 2, needles)
+    rng = random.Random(seed)
+    pool = [words(rng, rng.randint(20, 200)) for _ in range(2_000)]
+    vectors = [rng.randbytes(1_536) for _ in range(200)]
+    conn = sqlite3.connect(folder / "openclaw-agent.sqlite")
+    conn.execute("CREATE TABLE transcript_events (session_id TEXT, seq INTEGER, event_json TEXT)")
+    conn.execute("CREATE TABLE memory_index_chunks (id TEXT PRIMARY KEY, text TEXT, embedding BLOB)")
+    written, seq = 0, 0
+    while written < megabytes * 1_000_000 // 2:
+        said = rng.choice(needles) if seq % 2_000 == 0 else rng.choice(pool)
+        event = json.dumps({"type": "message", "message": {"role": "user", "content": said}})
+        conn.execute("INSERT INTO transcript_events VALUES (?, ?, ?)", (f"session-{seq // 100}", seq, event))
+        chunk = (f"{rng.getrandbits(128):032x}", rng.choice(pool), rng.choice(vectors))
+        conn.execute("INSERT INTO memory_index_chunks VALUES (?, ?, ?)", chunk)
+        written, seq = written + len(event) + len(chunk[1]) + 1_700, seq + 1
+    conn.commit()
+    conn.close()

@@ -19,7 +19,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
-from corpora import corpus_file, notes, snippets
+from corpora import corpus_file, notes, snippets, state
 
 ROOT = Path(__file__).parents[1]
 
@@ -125,6 +125,29 @@ def scrub_rows(folder: Path, megabytes: int, runs: int) -> list[Row]:
     return rows
 
 
+def verify_rows(folder: Path, megabytes: int, runs: int) -> list[Row]:
+    """Every byte of a state directory for 1,000 needles in all spellings; the peers look for one spelling."""
+    root, needles = folder / "verify", snippets(1_050)[:1_000]
+    pattern = folder / "verify-needles.txt"
+    pattern.write_text("\n".join(needles) + "\n", encoding="utf-8")
+    state(root, megabytes, needles)
+    size = sum(each.stat().st_size for each in root.rglob("*") if each.is_file())
+    ours = core_cpu(
+        f"needles = _core.Needles(open({str(pattern)!r}, 'rb').read().splitlines())\n"
+        f"files = _core.files_below([{str(root)!r}])[0]\n"
+        "def work(): _core.find_residue(files, needles, ['transcript_events'], 1)",
+        runs,
+    )
+    named = f"{megabytes} MB at {size / ours / 1e9:.2f} GB/s"
+    command = ["grep", "-r", "-a", "-c", "-F", "-f", str(pattern), str(root)]
+    rows = [Row("verify", named, "grep -F -f", ours, cpu_of(command, runs))]
+    if shutil.which("rg"):
+        command = ["rg", "-j1", "-uu", "-a", "--no-mmap", "-c", "-F", "-f", str(pattern), str(root)]
+        rows.append(Row("verify", named, "rg -F -f", ours, cpu_of(command, runs)))
+    shutil.rmtree(root)
+    return rows
+
+
 PEER_CPU_S = {("2000", "one"): 21.0, ("2000", "tenth"): 26.0}
 """CPU of OpenClaw 2026.9.6 for the same purge, measured once on a machine of 2 vCPUs."""
 
@@ -155,12 +178,18 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="smaller inputs, fewer runs")
     parser.add_argument("--record", action="store_true", help="write benches/records/<machine>.json")
+    parser.add_argument("--only-verify", action="store_true", help="the section verify alone")
+    parser.add_argument("--verify-megabytes", type=int, help="size of its state directory (1000, quick: 64)")
     asked = parser.parse_args()
     megabytes, runs = (16, 3) if asked.quick else (128, 5)
+    verified = asked.verify_megabytes or (64 if asked.quick else 1_000)
     with tempfile.TemporaryDirectory(prefix="cenotaph-bench-") as name:
         folder = Path(name)
-        rows = [*prefix_rows(folder, megabytes, runs), *scrub_rows(folder, megabytes, runs), *forget_rows(folder, runs)]
-    kernels = kernel_rows(quick=asked.quick)
+        rows = verify_rows(folder, verified, 3)
+        if not asked.only_verify:
+            rows += [*prefix_rows(folder, megabytes, runs), *scrub_rows(folder, megabytes, runs)]
+            rows += forget_rows(folder, runs)
+    kernels = [] if asked.only_verify else kernel_rows(quick=asked.quick)
     print(f"{'bench':12} {'size':26} {'peer':20} {'ours s':>8} {'peer s':>8} {'ratio':>7}")
     for row in rows:
         print(
