@@ -13,6 +13,7 @@ __all__ = [
     "CenotaphError",
     "ConfigError",
     "ForgetRefused",
+    "KeyUnusable",
     "ResidueFound",
     "SelectionError",
     "SelectorMissing",
@@ -33,6 +34,10 @@ class SelectionError(CenotaphError):
 
 class SelectorMissing(SelectionError):
     """The caller selected nothing at all; nothing at all is what happens."""
+
+
+class KeyUnusable(CenotaphError):
+    """A key file cannot be used, or not be made; the message names the file and says why."""
 
 
 class ResidueFound(CenotaphError):
