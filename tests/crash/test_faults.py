@@ -15,11 +15,11 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Generator, Iterator
-from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import pytest
+from forks import Ended, Forks, forks
 from stage import SAID, Stage, damaged, differing, meaning, residue, scene
 
 from conftest import CommandLine
@@ -27,37 +27,8 @@ from scene import TARGET
 from state_maker import StateMaker, database, files_holding
 
 ERRORS = (errno.ENOSPC, errno.EIO, errno.EACCES)
-MOST = 400
+MOST = 200
 """Calls that are made to fail in one state directory; with more calls than this, every second (third ...) one."""
-SERVER = """
-import ctypes, json, os, signal, sys, traceback
-import cenotaph.forget.apply, cenotaph.memory
-from cenotaph.cli import main
-
-shim = ctypes.CDLL(sys.argv[1])
-for line in sys.stdin:
-    ask = json.loads(line)
-    child = os.fork()
-    if child == 0:
-        signal.alarm(100)
-        for number, path in enumerate(ask["outputs"], 1):
-            os.dup2(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), number)
-        sys.argv = ["cenotaph", *ask["arguments"]]
-        root, log = ask["root"].encode(), ask["log"].encode()
-        shim.fault_arm(root, ctypes.c_long(ask["at"]), ask["errno"], int(ask["sticky"]), log)
-        status = 70
-        try:
-            main()
-            status = 0
-        except SystemExit as end:
-            status = end.code if isinstance(end.code, int) else int(end.code is not None)
-        except BaseException:
-            traceback.print_exc()
-        sys.stdout.flush()
-        sys.stderr.flush()
-        os._exit(status)
-    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
-"""
 
 
 @pytest.fixture(scope="session")
@@ -73,67 +44,30 @@ def shim(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return library
 
 
-@dataclass
-class Ended:
-    """How a run ended."""
-
-    status: int
-    out: str
-    err: str
-
-
 class Runs:
-    """Runs of the command line as forks of one process that has imported it, with or without a fault."""
+    """Purges, with a fault or without."""
 
-    def __init__(self, server: subprocess.Popen[str], folder: Path) -> None:
+    def __init__(self, server: Forks) -> None:
         self._server = server
-        self._folder = folder
-        self.log = folder / "calls"
-
-    def __call__(
-        self, maker: StateMaker, *arguments: str, at: int = 0, number: int = errno.EIO, sticky: bool = False
-    ) -> Ended:
-        """One run. The `at`-th call fails (none if 0), with `sticky` also all after it."""
-        self.log.unlink(missing_ok=True)
-        outputs = [self._folder / "out", self._folder / "err"]
-        ask = {
-            "arguments": ["--state-dir", str(maker.state), *arguments], "root": str(maker.root), "at": at,
-            "errno": number, "sticky": sticky, "log": str(self.log), "outputs": [str(path) for path in outputs],
-        }  # fmt: skip
-        stdin, stdout = pipes(self._server)
-        stdin.write(json.dumps(ask) + "\n")
-        stdin.flush()
-        return Ended(int(stdout.readline()), outputs[0].read_text(), outputs[1].read_text())
+        self.log = server.log
 
     def forget(self, maker: StateMaker, at: int = 0, number: int = errno.EIO, *, sticky: bool = False) -> Ended:
-        """One purge."""
-        arguments = ("forget", "--agent", "main", "--session", TARGET, "--json")
-        return self(maker, *arguments, at=at, number=number, sticky=sticky)
+        """One purge. The `at`-th call fails (none if 0), with `sticky` also all after it."""
+        self.log.unlink(missing_ok=True)
+        fault = {"root": str(maker.root), "at": at, "errno": number, "sticky": sticky, "log": str(self.log)}
+        wish = ("forget", "--agent", "main", "--session", TARGET, "--json")
+        return self._server("--state-dir", str(maker.state), *wish, fault=fault)
 
     def calls(self) -> list[str]:
         """The calls of the last run, in order."""
-        return self.log.read_text().splitlines() if self.log.exists() else []
-
-
-def pipes(process: subprocess.Popen[str]) -> tuple[IO[str], IO[str]]:
-    """Both ends that we hold."""
-    assert process.stdin is not None
-    assert process.stdout is not None
-    return process.stdin, process.stdout
+        return self._server.logged()
 
 
 @pytest.fixture
 def runs(shim: Path, cli: CommandLine, tmp_path: Path) -> Generator[Runs]:
-    """A server of runs with the library in it."""
-    folder = tmp_path / "runs"
-    folder.mkdir()
-    with subprocess.Popen(
-        [sys.executable, "-c", SERVER, str(shim)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-        env=cli.environment({"LD_PRELOAD": str(shim)}),
-    ) as server:  # fmt: skip
-        yield Runs(server, folder)
-        pipes(server)[0].close()
-        server.wait(30)
+    """Runs with the library in them."""
+    with forks(cli, tmp_path / "runs", shim) as server:
+        yield Runs(server)
 
 
 def wrong_words(ended: Ended) -> str | None:
