@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import shutil
 import signal
 import sqlite3
 import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import Any
 
 import pytest
+from stage import Stage, meaning, scene, steps_of
 
-import cenotaph
 from conftest import CommandLine
-from scene import SECRET, SURVIVOR, TARGET, agent_rows, own, play, state_rows
-from state_maker import StateMaker, files_holding, marker, snapshot
+from scene import SECRET, TARGET
+from state_maker import StateMaker, files_holding
 
 KILLED = """
 import os, signal, sys
@@ -29,66 +27,6 @@ def step(name):
 with cenotaph.open(sys.argv[1], agent="main") as memory:
     memory.forget(sessions=[sys.argv[2]], on_step=step)
 """
-UNIT = f"{marker('kept:joined')}\n{marker('gone:e')}\n- stacked entry\n{marker('kept:k')}\n- own entry\n"
-
-
-def scene(maker: StateMaker, notes: int = 3) -> StateMaker:
-    """One of everything, with an entry that two keys share, and as many notes as asked for."""
-    play(maker, {"MEMORY.md": UNIT, "USER.md": f"a\n> {SECRET}\n", "DREAMS.md": f"> {SECRET}\nb\n"})
-    own(own(maker, ["gone:e"]), ["kept:joined", "kept:k"], SURVIVOR)
-    for number in range(notes):
-        name = f"memory/note-{number:04d}.md"
-        maker.file(name, f"kept\n{marker('gone:e')}\n- entry\n> {SECRET}\n")
-        maker.source(name)
-        maker.chunk(name, f"> {SECRET}", cached=True)
-    for key in ("gone:e", "kept:joined", "kept:k"):
-        maker.short_term(key, "some words")
-    for session in (TARGET, SURVIVOR):
-        maker.seen(f"main:sessions/main/{session}")
-        maker.checkpoint(f"main:sessions/main/{session}")
-        maker.chunk(f"sessions/main/{session}.jsonl", f"words of {session}", source="sessions", kind="interactive")
-    maker.backup(UNIT)
-    return maker.seal()
-
-
-def meaning(maker: StateMaker) -> dict[str, Any]:
-    """What a state holds, without clock readings."""
-    queries = (
-        "SELECT * FROM memory_entry_origins ORDER BY 1, 2, 3",
-        "SELECT session_id, agent_id FROM memory_session_tombstones ORDER BY 1",
-        "SELECT id FROM memory_index_chunks ORDER BY 1",
-        "SELECT path, source FROM memory_index_sources ORDER BY 1, 2",
-        "SELECT hash FROM memory_embedding_cache ORDER BY 1",
-    )
-    plugin = "SELECT namespace, value_json FROM plugin_state_entries WHERE namespace <> 'short-term-meta' ORDER BY 1, 2"
-    return {
-        "files": snapshot(maker.workspace),
-        "rows": [agent_rows(maker, query) for query in queries],
-        "plugin": state_rows(maker, plugin),
-    }
-
-
-class Stage:
-    """The same scene again and again, at the same path."""
-
-    def __init__(self, maker: StateMaker) -> None:
-        self.maker = maker
-        self.pristine = maker.root.with_name("pristine")
-        shutil.copytree(maker.root, self.pristine)
-
-    def reset(self) -> StateMaker:
-        """The scene as it was."""
-        shutil.rmtree(self.maker.root)
-        shutil.copytree(self.pristine, self.maker.root)
-        return self.maker
-
-
-def steps_of(maker: StateMaker) -> list[str]:
-    """The steps of an uninterrupted run, in order, each once."""
-    seen: list[str] = []
-    with cenotaph.open(maker.state, agent="main") as memory:
-        memory.forget(sessions=[TARGET], on_step=seen.append)
-    return list(dict.fromkeys(seen))
 
 
 def test_a_kill_at_any_step_is_made_good_by_the_next_run(either: StateMaker, cli: CommandLine) -> None:
