@@ -262,7 +262,9 @@ impl Candidates {
             Row::State(value) => {
                 let parsed = serde_json::from_slice::<serde_json::Value>(value);
                 strings(&parsed.unwrap_or_default(), &mut |text| {
-                    lines(text.as_bytes()).for_each(|line| self.add_line(line));
+                    if is_prose(text) {
+                        lines(text.as_bytes()).for_each(|line| self.add_line(line));
+                    }
                 });
             }
             Row::Path(_) => {}
@@ -467,6 +469,12 @@ fn folded(text: &[u8]) -> Vec<u8> {
 
 fn is_accent(letter: char) -> bool {
     unicode_normalization::char::is_combining_mark(letter)
+}
+
+/// Whether a member of a row may say something: ids, hashes, dates and relative paths have no blank, and a folder of
+/// somebody's machine, which may have one, stands in many rows that stay.
+fn is_prose(text: &str) -> bool {
+    !text.starts_with('/') && text.contains(|letter: char| letter.is_whitespace() || !letter.is_ascii())
 }
 
 fn strings(value: &serde_json::Value, show: &mut impl FnMut(&str)) {
