@@ -21,7 +21,7 @@ import pytest
 
 from conftest import CommandLine, Done
 from scene import SECRET, TARGET, origin_keys, own, play
-from state_maker import StateMaker, database, marker, octet_length, snapshot
+from state_maker import StateMaker, database, files_holding, marker, octet_length, snapshot
 
 UUID = "0b2b7a4e-7a0f-4f0e-9d5c-1d2f3a4b5c6d"
 ENTRY = f"{marker('gone:e')}\n- entry\nkept\n> {SECRET}\n"
@@ -408,7 +408,11 @@ def test_a_folder_that_cannot_be_read_is_named_and_the_rest_is_done(maker: State
     assert maker.read("memory/open.md") == b"kept\n"
     assert maker.read("memory/shut/secret.md").decode() == ENTRY
     assert origin_keys(maker) == {"gone:e"}
-    plain.forget(maker.state, "--session", TARGET)
+    assert files_holding(maker.workspace / "memory" / ".dreams", SECRET.encode()) != []
+    again = plain.forget(maker.state, "--session", TARGET)
+    assert again["artifacts"]["sessionCorpusLines"] == 1
+    assert maker.read("memory/shut/secret.md") == b"kept\n"
+    assert files_holding(maker.workspace, SECRET.encode()) == []
     assert origin_keys(maker) == set()
 
 

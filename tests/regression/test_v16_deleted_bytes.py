@@ -11,6 +11,8 @@ from state_maker import StateMaker, database, files_holding, marker
 
 Forget = Callable[..., dict[str, Any]]
 WORD = "zyzzogeton"
+RECEIPTS = 32_768
+"""Bytes that the tables of receipts take in a small database."""
 SAID = f"User: remember that the {WORD} eats at noon on Fridays"
 
 
@@ -50,13 +52,13 @@ def test_v16_full_text_segments_are_rewritten(either: StateMaker, forget: Forget
     assert files_holding(either.root, WORD.encode()) == []
 
 
-def test_v16_text_that_was_freed_before_is_not_the_promise_but_ours_is(either: StateMaker, forget: Forget) -> None:
+def test_v16_what_is_freed_is_overwritten_where_it_lies(either: StateMaker, forget: Forget) -> None:
     """Rows that this purge frees are overwritten although the pages stay in the file."""
     fill(either)
     size = either.agent_db.stat().st_size
     forget(either.state, sessions=[TARGET])
     assert agent_rows(either, "SELECT count(*) FROM memory_index_chunks") == [(60,)]
-    assert either.agent_db.stat().st_size <= size
+    assert either.agent_db.stat().st_size <= size + RECEIPTS
     assert files_holding(either.state, WORD.encode()) == []
 
 

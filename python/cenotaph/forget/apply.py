@@ -87,8 +87,8 @@ def forget(place: Place, wish: Wish, step: Step) -> ForgetReport:
     """Deletes what the selected sessions left behind, looks for it, and reports what was measured.
 
     Raises `ForgetRefused` before anything is written, `StoreBusy` when a lock is held for over 10 seconds,
-    `StoreError`, `ConfigError`, `OSError`. A file that cannot be rewritten, or residue that was found, is `pending` in the
-    report.
+    `StoreError`, `ConfigError`, `OSError`. A file that cannot be rewritten, or residue that was found, is `pending` in
+    the report.
     """
     _refuse_unwritable(place)
     step("Waiting for the workspace lock")
@@ -106,7 +106,7 @@ def forget(place: Place, wish: Wish, step: Step) -> ForgetReport:
             key = receipt_key(place.state_dir, create=True)
             evidence = new_evidence(place, stores, plan, key)
             plan = _destroy(place, stores, wish, step, plan, tally, evidence)
-        proof = prove(place, stores, evidence, step, finished=not tally.pending)
+        proof = prove(place, stores, evidence, step, finished=not (tally.pending or plan.unread))
         tally.pending += proof.pending
         receipt = _complete(place, stores, evidence, tally, proof, finished=not (tally.pending or plan.unread))
         plan = replace(plan, refusals=[*plan.refusals, *map(_link_elsewhere, tally.linked)])
@@ -298,7 +298,7 @@ def _changed_since(plan: Plan) -> bool:
 def _destroy_evidence(place: Place, stores: Stores, step: Step, plan: Plan, tally: _Tally) -> None:
     """Corpus lines, origin rows and left-over files: what a rerun would have needed to find the rest."""
     step("Removing corpus lines")
-    files = [*plan.corpus.rewritten_files, *plan.corpus.removed_files]
+    files = [] if plan.unreadable else [*plan.corpus.rewritten_files, *plan.corpus.removed_files]
     for path, (lines, old, reason) in zip(files, _core.remove_corpus_lines(files, plan.refs), strict=True):
         tally.replaced(place.relative(path), old)
         if reason is None:

@@ -74,6 +74,9 @@ class Plan:
     """Refusals that leave the deletion incomplete."""
     hidden: bool
     """Whether text may survive in a place that was not read: then no origin row is dropped."""
+    unreadable: bool
+    """Whether a memory or corpus file could not be read: then no corpus line is dropped either, because what the file
+    quotes can only be found by it."""
 
     @property
     def changed(self) -> list[_core.MemoryFile]:
@@ -115,6 +118,7 @@ def make_plan(place: Place, stores: Stores, wish: Wish, step: Step, extra_keys: 
     index = stores.memory and _plan_index(place, stores.memory, excluded.ids, selection, refs, texts, listing, corpus)
     curated, unreadable = _curated_writes(place, stores, selection)
     unread = [*known.refusals, *excluded.refusals, *unreadable, *_unread(listing, texts.scans, corpus, state)]
+    unreadable_files = bool(listing.failures or corpus.failures or any(scan.error for scan in texts.scans))
     return Plan(
         selection=selection,
         refs=refs,
@@ -132,7 +136,8 @@ def make_plan(place: Place, stores: Stores, wish: Wish, step: Step, extra_keys: 
         curated=curated,
         refusals=[*_history_refusals(listing, texts.scans), *_link_refusals(place, listing), *unread],
         unread=unread,
-        hidden=bool(listing.links or listing.failures or any(scan.error for scan in texts.scans)),
+        hidden=bool(listing.links) or unreadable_files,
+        unreadable=unreadable_files,
     )
 
 

@@ -52,7 +52,8 @@ class Proof:
 def prove(place: Place, stores: Stores, evidence: Evidence, step: Step, *, finished: bool) -> Proof:
     """Truncates the logs and searches; where residue lies in a database of ours, removes it and searches again.
 
-    `finished`: the purge did all that it had planned; if not, only the search is done. Raises `StoreError`, `OSError`.
+    `finished`: the purge did all that it had planned. If not, only the search is done, and what it finds is told in the
+    verdict alone: the purge has said what is left to do. Raises `StoreError`, `OSError`.
     """
     step("Truncating the write-ahead logs")
     proof = Proof(None, truncated=stores.checkpoint())
@@ -72,7 +73,10 @@ def prove(place: Place, stores: Stores, evidence: Evidence, step: Step, *, finis
             step(f"Erasing old bytes in {name}")
             _apply(name, store, remedy, proof)
         proof.truncated = stores.checkpoint()
-    _say_what_is_left(place, proof)
+    if not proof.truncated:
+        proof.pending.insert(0, "wal")
+    if finished and proof.verdict is not None:
+        proof.pending += _what_is_left(place, proof.verdict, pinned=not proof.truncated)
     return proof
 
 
@@ -92,7 +96,9 @@ def _remedies(place: Place, stores: Stores, verdict: Verdict) -> list[tuple[str,
         if store is None or not hits:
             continue
         needed: list[Remedy] = [remedy for remedy in _PARTS if any(_calls_for(hit, remedy) for hit in hits)]
-        found += [(path.name, store, remedy) for remedy in needed if remedy != "freelist" or "vacuum" not in needed]
+        if "vacuum" in needed and "freelist" in needed:
+            needed.remove("freelist")
+        found.extend((path.name, store, remedy) for remedy in needed)
     return found
 
 
@@ -116,15 +122,12 @@ def _apply(name: str, store: _STORE, remedy: Remedy, proof: Proof) -> None:
         proof.pending.append(f"{name}: old bytes were not erased ({remedy}): {reason}")
 
 
-def _say_what_is_left(place: Place, proof: Proof) -> None:
-    if not proof.truncated:
-        proof.pending.insert(0, "wal")
-    if proof.verdict is None:
-        return
-    for hit in proof.verdict.residue:
-        if proof.truncated or hit.part != "log":
-            proof.pending.append(_words(place, hit))
-    proof.pending += [f"Cannot read {named(place, path)}: {reason}" for path, reason in proof.verdict.unread]
+def _what_is_left(place: Place, verdict: Verdict, *, pinned: bool) -> list[str]:
+    """`pinned`: a reader holds a log, and until it ends a database file has the pages that the log replaces."""
+    own = {os.path.realpath(path) for path in (place.agent_database, place.state_database)} if pinned else set[str]()
+    left = [hit for hit in verdict.residue if hit.path.removesuffix("-wal") not in own]
+    unread = [f"Cannot read {named(place, path)}: {reason}" for path, reason in verdict.unread]
+    return [*(_words(place, hit) for hit in left), *unread]
 
 
 def _words(place: Place, hit: Hit) -> str:

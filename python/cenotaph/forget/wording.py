@@ -110,8 +110,10 @@ def _planned(plan: Plan) -> Artifacts:
         memory_files=len(plan.changed),
         memory_entries=sum(scan.entries for scan in plan.scans),
         memory_lines=sum(scan.lines for scan in plan.scans),
-        session_corpus_files=len(plan.corpus.rewritten_files) + len(plan.corpus.removed_files),
-        session_corpus_lines=plan.corpus.lines,
+        session_corpus_files=0
+        if plan.unreadable
+        else len(plan.corpus.rewritten_files) + len(plan.corpus.removed_files),
+        session_corpus_lines=0 if plan.unreadable else plan.corpus.lines,
         index_chunks=index.chunks if index else 0,
         index_sources=index.sources if index else 0,
         fts_rows=index.fts_rows if index else 0,
