@@ -25,6 +25,9 @@ use crate::{Result, interrupt};
 const SHORTEST: usize = 24;
 /// Bytes of a text that are looked for; what holds more of it holds these.
 const LONGEST: usize = 256;
+/// Bytes up to which a snippet is looked for as a whole: a survivor may begin like it. Ingestion cuts snippets to 280
+/// UTF-16 units.
+const LONGEST_SNIPPET: usize = 1024;
 /// Bytes of a full-text term that is looked for.
 const WORD: usize = 8;
 /// Needles of a kind that are kept in memory. Of more, those with the smallest hashes are taken: a fair sample.
@@ -233,8 +236,13 @@ struct Candidates {
 
 impl Candidates {
     fn add_snippet(&mut self, snippet: &[u8]) {
+        let text = unlabelled(snippet);
         if utf16_len(snippet) >= SHORTEST {
-            self.snippets.add(start_of(unlabelled(snippet)));
+            if text.len() <= LONGEST_SNIPPET {
+                self.snippets.add(text);
+            } else {
+                self.derived.add(start_of(text));
+            }
         }
         self.add_words(snippet);
     }
