@@ -23,6 +23,7 @@ from cenotaph.verify.judge import named
 if TYPE_CHECKING:
     from collections.abc import Generator, Sequence
 
+    from cenotaph.forget.attest import Census
     from cenotaph.forget.plan import Plan, Step, Wish
     from cenotaph.place import Place
 
@@ -83,8 +84,10 @@ def preview(place: Place, wish: Wish, step: Step) -> ForgetReport:
     raise _core.StoreBusy(_UNSTEADY)
 
 
-def forget(place: Place, wish: Wish, step: Step) -> ForgetReport:
+def forget(place: Place, wish: Wish, step: Step, census: Census | None = None) -> ForgetReport:
     """Deletes what the selected sessions left behind, looks for it, and reports what was measured.
+
+    `census`, where one is given, is told which entries there were before and afterwards.
 
     Raises `ForgetRefused` before anything is written, `StoreBusy` when a lock is held for over 10 seconds,
     `StoreError`, `ConfigError`, `OSError`. A file that cannot be rewritten, or residue that was found, is `pending` in
@@ -105,7 +108,11 @@ def forget(place: Place, wish: Wish, step: Step) -> ForgetReport:
             _refuse_early(place, stores, plan)
             key = receipt_key(place.state_dir, create=True)
             evidence = new_evidence(place, stores, plan, key)
+            if census:
+                census.begin(plan.listing.files, key)
             plan = _destroy(place, stores, wish, step, plan, tally, evidence)
+            if census:
+                census.end(plan.listing.files, key, plan.lineage.entry_keys)
         proof = prove(place, stores, evidence, step, finished=not (tally.pending or plan.unread))
         tally.pending += proof.pending
         receipt = _complete(place, stores, evidence, tally, proof, finished=not (tally.pending or plan.unread))
