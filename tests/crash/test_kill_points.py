@@ -1,7 +1,7 @@
 """SIGKILL at every named kill point, and at two hundred moments: the next run ends where an uninterrupted one does.
 
-`CENOTAPH_KILL_POINTS=log:PATH` appends the name of every kill point that is passed; `kill:NAME:N` kills the process when
-NAME is passed for the N-th time.
+`CENOTAPH_KILL_POINTS=log:PATH` appends the name of every kill point that is passed; `kill:NAME:N` kills the process
+when NAME is passed for the N-th time.
 """
 
 from __future__ import annotations

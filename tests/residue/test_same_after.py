@@ -78,7 +78,9 @@ def test_a_forget_of_everything(cli: CommandLine, either: StateMaker) -> None:
     assert cli.forget(either.state, *both)["pending"] == []
     hits = scan([either.root], needles_of(KINDS))
     assert not hits, told(hits)
-    assert list((either.workspace / "memory/.dreams/session-corpus").iterdir()) == []
+    corpus = either.workspace / "memory/.dreams/session-corpus"
+    left = {path.name: path.read_text() for path in corpus.iterdir()}
+    assert left == {"2026-11-17.md": "kept line\n"}, "a line of no session"
 
 
 def test_a_forget_after_a_forget(either: StateMaker, forget: Forget) -> None:

@@ -482,7 +482,8 @@ fn is_accent(letter: char) -> bool {
 /// Whether a member of a row may say something: ids, hashes, dates and relative paths have no blank, and a folder of
 /// somebody's machine, which may have one, stands in many rows that stay.
 fn is_prose(text: &str) -> bool {
-    !text.starts_with('/') && text.contains(|letter: char| letter.is_whitespace() || !letter.is_ascii())
+    !text.starts_with('/')
+        && text.contains(|letter: char| letter.is_whitespace() || !letter.is_ascii())
 }
 
 fn strings(value: &serde_json::Value, show: &mut impl FnMut(&str)) {
