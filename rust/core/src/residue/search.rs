@@ -21,7 +21,7 @@ use super::page::Shape;
 use super::pattern::Pattern;
 use super::rows::Rows;
 use super::spelling::Class;
-use super::stream::{STEP, Scan};
+use super::stream::Scan;
 use super::{Found, Part, Place};
 use crate::error::plain;
 use crate::store::{self, Store};
@@ -181,7 +181,7 @@ impl Search<'_> {
         }
         let part = part_by_name(&path);
         let Searched { places, bytes, .. } = searched;
-        let mut scan = Scan::new(self.needles, buffer, 0, STEP);
+        let mut scan = Scan::new(self.needles, buffer, 0);
         let mut report = |offset, pattern: &Pattern| {
             if pattern.class == Class::Whole || part != Part::File {
                 places.add(part, None, offset, pattern.needle);
@@ -225,7 +225,7 @@ impl Search<'_> {
         buffer: &mut Vec<u8>,
     ) -> Result<()> {
         let mut hits = Vec::new();
-        let mut scan = Scan::new(self.needles, buffer, 0, STEP);
+        let mut scan = Scan::new(self.needles, buffer, 0);
         let mut more = Ok(true);
         while matches!(more, Ok(true)) && hits.len() < KEPT_HITS {
             more = scan.step(file, &searched.path, &mut |offset, pattern| {
@@ -347,7 +347,7 @@ impl Search<'_> {
         raw.hits.iter().for_each(&mut add);
         if let Some(rest) = raw.rest {
             file.seek(SeekFrom::Start(rest)).map_err(failed)?;
-            let mut scan = Scan::new(self.needles, buffer, rest, STEP);
+            let mut scan = Scan::new(self.needles, buffer, rest);
             let outcome = scan.through(&mut file, path, &mut |offset, pattern| {
                 add(&Hit::new(offset, pattern));
             });
