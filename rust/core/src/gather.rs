@@ -386,8 +386,11 @@ impl Sieve {
 
 impl Struck {
     fn new(needles: Vec<Needle>) -> Self {
+        let compiled = Needles::new(needles.clone());
+        // Hits are numbered by what was compiled: nothing may have been left out.
+        debug_assert_eq!(compiled.len(), needles.len());
         Self {
-            compiled: Needles::new(needles.clone()),
+            compiled,
             found: vec![false; needles.len()],
             needles,
         }
