@@ -12,7 +12,6 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey,
 
 from cenotaph.errors import KeyUnusable
 
-
 _OWNER_ONLY = 0o600
 _READABLE = 0o644
 
