@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from cenotaph.cli import forget, init, receipts, verify
+from cenotaph.cli import certificate, forget, init, keys, receipts, verify
 
 app = typer.Typer(
     add_completion=False,
@@ -51,6 +51,8 @@ app.command("init")(init.init)
 app.command("forget")(forget.forget)
 app.command("verify")(verify.verify)
 app.add_typer(receipts.app, name="receipts")
+app.add_typer(keys.app, name="keys")
+app.add_typer(certificate.app, name="certificate")
 
 
 def main() -> None:
