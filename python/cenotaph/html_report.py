@@ -355,7 +355,7 @@ def _removed(page: _Page) -> Iterator[str]:
     if rows:
         verb = "would be removed" if page.is_preview else "was removed"
         yield f"<table>\n<caption>What {verb}, by kind</caption>"
-        yield '<thead><tr><th scope="col">Kind</th><th scope="col">Number</th></tr></thead>\n<tbody>'
+        yield '<thead><tr><th scope="col">Kind</th>\n<th scope="col">Number</th></tr></thead>\n<tbody>'
         for words, count in rows:
             yield f'<tr><th scope="row">{words.capitalize()}</th>\n<td class="number">{count:,}</td></tr>'
         yield "</tbody>\n</table>"

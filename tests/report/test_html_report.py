@@ -361,7 +361,7 @@ DAMAGED: list[tuple[dict[str, Any], str]] = [
 @pytest.mark.parametrize(("changed", "message"), DAMAGED)
 def test_a_damaged_report(changed: dict[str, Any], message: str) -> None:
     with pytest.raises(NotAReport, match=rf"^It is damaged: its {message}; make the report again$"):
-        html_of(with_(**{"pending": []} | changed), SELECTIONS)
+        html_of(with_(**changed), SELECTIONS)
 
 
 # -- the command ------------------------------------------------------------------------------
