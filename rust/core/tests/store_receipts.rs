@@ -74,7 +74,7 @@ fn a_link_goes_with_the_transaction_that_it_tells_of() {
 #[test]
 fn every_alteration_breaks_the_chain() {
     let damage = [
-        ("UPDATE cenotaph_receipts SET body = '{}' WHERE seq = 2", 2),
+        ("UPDATE cenotaph_receipts SET body = '[]' WHERE seq = 2", 2),
         (
             "UPDATE cenotaph_receipts SET created_at = 9 WHERE seq = 1",
             1,
