@@ -1,4 +1,4 @@
-"""`cenotaph certificate verify`."""
+"""`cenotaph certificate verify|timestamp|timestamp-check`."""
 
 from __future__ import annotations
 
@@ -20,11 +20,6 @@ app = typer.Typer(
     rich_markup_mode=None,
     help="Certificates of erasures: signed, without text, to be checked by anyone who has the public key.",
 )
-
-
-@app.callback()
-def _certificate() -> None:  # pyright: ignore[reportUnusedFunction] -- keeps `verify` a word of its own
-    pass
 
 
 @app.command("verify")
@@ -61,6 +56,43 @@ def verify(
             _refuse(refusal, as_json=as_json)
             raise typer.Exit(_REFUSED) from None
     _tell(said, key_id(public_key), facts, as_json=as_json)
+
+
+@app.command("timestamp")
+def timestamp(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="The certificate.")],
+    out: Annotated[Path, typer.Option("--out", metavar="FILE.tsq", help="The query to write; not overwritten.")],
+) -> None:
+    """Write a query (RFC 3161) that asks a time stamp authority for a stamp of a certificate. Nothing is sent."""
+    with reported("No query was written", as_json=False):
+        from cenotaph.timestamp import query  # noqa: PLC0415 -- not needed for --help
+
+        asked = query(file.read_bytes())
+        with out.open("xb") as new:
+            new.write(asked)
+    typer.echo(f"Query: {out}")
+
+
+@app.command("timestamp-check")
+def timestamp_check(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="The certificate.")],
+    response: Annotated[Path, typer.Option("--response", metavar="FILE.tsr", help="What the authority answered.")],
+    trust: Annotated[Path, typer.Option("--trust", metavar="CA.pem", help="Certificates that you trust, PEM.")],
+    query: Annotated[
+        Path | None, typer.Option("--query", metavar="FILE.tsq", help="The query; with it, its nonce is checked.")
+    ] = None,
+) -> None:
+    """Check a time stamp (RFC 3161) of a certificate. Exit status 3: it is refused."""
+    with reported("The time stamp cannot be checked", as_json=False):
+        from cenotaph.timestamp import TimestampRefused, check  # noqa: PLC0415 -- not needed for --help
+
+        asked = query.read_bytes() if query else None
+        try:
+            moment = check(response.read_bytes(), file.read_bytes(), trust.read_bytes(), asked)
+        except TimestampRefused as refusal:
+            typer.echo(f"[cenotaph] Time stamp refused: {refusal}", err=True)
+            raise typer.Exit(_REFUSED) from None
+    typer.echo(f"Time stamp: this certificate was there at {moment:%Y-%m-%dT%H:%M:%SZ}")
 
 
 def _facts(state_dir: Path | None, agent: str | None, said: Predicate) -> StateFacts | None:
