@@ -57,8 +57,8 @@ class Authority:
         )  # fmt: skip
         self.openssl("req", *new, "-keyout", "tsa.key", "-out", "tsa.csr", "-subj", f"/CN=stamps of {name}")
         self.openssl(
-            "x509", "-req", "-in", "tsa.csr", "-CA", "ca.pem", "-CAkey", "ca.key", "-set_serial", "2", "-out", "tsa.pem",
-            "-extfile", "conf", "-extensions", "stamping",
+            "x509", "-req", "-in", "tsa.csr", "-CA", "ca.pem", "-CAkey", "ca.key", "-set_serial", "2",
+            "-out", "tsa.pem", "-extfile", "conf", "-extensions", "stamping",
         )  # fmt: skip
 
     def openssl(self, *words: str) -> None:
