@@ -63,6 +63,7 @@ __all__ = [
     "remove_corpus_lines",
     "remove_leftovers",
     "scan_corpus",
+    "sweep_beside",
     "sync_folders",
     "vacuum",
 ]
@@ -480,6 +481,13 @@ def check_receipts(store: Store | StateStore) -> tuple[int, str] | None:
 
 def erase_free_pages(store: Store | StateStore) -> str:
     """Leaves no old byte in free pages: `released` (the file is shorter), `blanked` or `none` (there were none)."""
+
+def sweep_beside(store: Store | StateStore) -> list[tuple[str, tuple[str, str] | None, str | None]]:
+    """Removes a rollback journal that was kept, and indexes beside the database whose builder died.
+
+    For each file its path and the rest as in `remove_leftovers`. An index that changed within ten minutes, or that a
+    process holds a lock on, is still being built and stays.
+    """
 
 def rebuild_full_text(store: Store | StateStore) -> None:
     """Writes the full-text indexes of the memory anew from their rows."""

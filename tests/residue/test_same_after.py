@@ -79,7 +79,8 @@ def test_a_forget_of_everything(cli: CommandLine, either: StateMaker) -> None:
     hits = scan([either.root], needles_of(KINDS))
     assert not hits, told(hits)
     corpus = either.workspace / "memory/.dreams/session-corpus"
-    assert [path.read_text() for path in corpus.iterdir()] == ["kept line\n"], "a line of no session stays"
+    left = {path.name: path.read_text() for path in corpus.iterdir()}
+    assert left == {"2026-11-17.md": "kept line\n"}, "a line of no session"
 
 
 def test_a_forget_after_a_forget(either: StateMaker, forget: Forget) -> None:

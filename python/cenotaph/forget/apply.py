@@ -322,12 +322,18 @@ def _destroy_evidence(place: Place, stores: Stores, step: Step, plan: Plan, tall
     _core.sync_folders(files)
     if tally.pending:
         return
-    for path, (old, reason) in zip(plan.listing.leftovers, _core.remove_leftovers(plan.listing.leftovers), strict=True):
-        tally.replaced(place.relative(path), old)
+    swept = [
+        (path, *outcome)
+        for path, outcome in zip(plan.listing.leftovers, _core.remove_leftovers(plan.listing.leftovers), strict=True)
+    ]
+    for store in (stores.memory, stores.state):
+        swept += _core.sweep_beside(store) if store else []
+    for path, old, reason in swept:
+        tally.replaced(named(place, path), old)
         if reason is None:
             tally.leftovers += 1
         else:
-            tally.pending.append(f"{place.relative(path)}: {reason}")
+            tally.pending.append(f"{named(place, path)}: {reason}")
     if stores.memory and not plan.hidden:
         step("Deleting origin rows")
         gone = stores.memory.delete_origins(place.agent, plan.lineage.entry_keys)

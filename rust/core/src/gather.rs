@@ -386,8 +386,11 @@ impl Sieve {
 
 impl Struck {
     fn new(needles: Vec<Needle>) -> Self {
+        let compiled = Needles::new(needles.clone());
+        // Hits are numbered by what was compiled: nothing may have been left out.
+        debug_assert_eq!(compiled.len(), needles.len());
         Self {
-            compiled: Needles::new(needles.clone()),
+            compiled,
             found: vec![false; needles.len()],
             needles,
         }
@@ -482,7 +485,8 @@ fn is_accent(letter: char) -> bool {
 /// Whether a member of a row may say something: ids, hashes, dates and relative paths have no blank, and a folder of
 /// somebody's machine, which may have one, stands in many rows that stay.
 fn is_prose(text: &str) -> bool {
-    !text.starts_with('/') && text.contains(|letter: char| letter.is_whitespace() || !letter.is_ascii())
+    !text.starts_with('/')
+        && text.contains(|letter: char| letter.is_whitespace() || !letter.is_ascii())
 }
 
 fn strings(value: &serde_json::Value, show: &mut impl FnMut(&str)) {

@@ -14,15 +14,20 @@ fn bytes(alphabet: &'static [u8], length: usize) -> impl Strategy<Value = Vec<u8
     prop::collection::vec(select(alphabet), length)
 }
 
-fn needle() -> impl Strategy<Value = Needle> {
-    let length = || select(&LENGTHS[..]);
-    let text = || length().prop_flat_map(|length| bytes(b"ab \"\\*\x01", length));
+/// Needles that are found at every step of the engine: 8 bytes and up, or 12, or 16.
+fn needle(shortest: usize) -> impl Strategy<Value = Needle> {
+    let length = move || select(&LENGTHS[..]).prop_map(move |length| length.max(shortest));
+    let text = move || length().prop_flat_map(|length| bytes(b"ab \"\\*\x01", length));
     let utf8 = prop::collection::vec(select(&['a', '\u{e9}', '\u{1F600}', '"'][..]), 4..40);
     prop_oneof![
         text().prop_map(Needle::Text),
         utf8.prop_map(|text| Needle::Text(text.into_iter().collect::<String>().into_bytes())),
         text().prop_map(Needle::Raw),
-        text().prop_map(Needle::Word),
+        // Of a term only the last 8 bytes are looked for, however long it is.
+        text().prop_map(move |text| match shortest {
+            8 => Needle::Word(text),
+            _ => Needle::Raw(text),
+        }),
         prop::collection::vec(select(&[0.0_f32, 0.5, -0.25, 1.0, 0.01][..]), 1..40)
             .prop_map(Needle::Vector),
     ]
@@ -51,7 +56,8 @@ fn case() -> impl Strategy<Value = (Vec<Needle>, Vec<u8>)> {
         0_usize..6,
         prop::collection::vec(select(&b"ab \"\\*\0\x01"[..]), 0..30),
     );
-    let needles = prop::collection::vec(needle(), 1..12);
+    let needles = select(&[8, 12, 16][..])
+        .prop_flat_map(|shortest| prop::collection::vec(needle(shortest), 1..12));
     (needles, prop::collection::vec(piece, 0..20)).prop_map(|(needles, pieces)| {
         let mut data = Vec::new();
         for (index, choice, change, filler) in pieces {

@@ -82,7 +82,7 @@ impl Needles {
             shingle.write(&mut records);
         }
         Ok(Self {
-            engine: Engine::hidden(hash, distinct.iter().map(|shingle| shingle.tag)),
+            engine: Engine::hidden(hash, &patterns, distinct.iter().map(|shingle| shingle.tag)),
             count: distinct.len(),
             patterns,
             message: Message::Hidden {
@@ -157,7 +157,7 @@ impl Needles {
     /// [`Error::Io`](crate::Error::Io) with the name `path`, [`Error::Interrupted`](crate::Error::Interrupted).
     pub fn hits_from(&self, reader: &mut dyn Read, step: usize, path: &Path) -> Result<Vec<Hit>> {
         let (mut hits, mut buffer) = (Vec::new(), Vec::new());
-        let mut scan = Scan::new(self, &mut buffer, 0, step);
+        let mut scan = Scan::with_step(self, &mut buffer, 0, step);
         let mut report = |start, pattern: &Pattern| hits.push(Hit::new(start, pattern));
         scan.through(reader, path, &mut report)?;
         hits.sort_unstable();

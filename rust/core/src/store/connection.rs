@@ -134,6 +134,11 @@ impl Store {
         &self.path
     }
 
+    /// Where it really is, links resolved.
+    pub(crate) fn real_path(&self) -> &Path {
+        &self.real
+    }
+
     /// How it was opened.
     pub fn access(&self) -> Access {
         self.access
