@@ -522,7 +522,6 @@ def vector_of_no_chunk(scene: Scene, needle: Needle) -> None:
 
 def ghost_in_a_vector_slot(scene: Scene, needle: Needle) -> None:
     """What a program without vec0 may do: clear the bit and the id of the slot, and leave the vector in it."""
-    scene.with_vector(scene.doomed_chunk(), needle.vector)
 
     def work(db: Any) -> None:
         scene.vector_table(db)
