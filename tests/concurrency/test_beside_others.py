@@ -46,9 +46,10 @@ def test_a_reader_that_stays(either: StateMaker, cli: CommandLine, where: str) -
     query = {"agent": "SELECT text FROM memory_index_chunks", "state": "SELECT value_json FROM plugin_state_entries"}
     with intruder(either) as program:
         program("hold", where=where, statement=query[where])
-        done, _ = timed(cli, either)
+        done, taken = timed(cli, either)
         assert done.status == 3
         assert [item for item in done.json["pending"] if item.startswith("wal")] != []
+        assert taken < 9, "the limit of a checkpoint is five seconds"
         assert done.json["measured"]["writeAheadLog"] == "pinned"
         preview, taken = timed(cli, either, "--dry-run")
         assert preview.status == 0
@@ -92,7 +93,7 @@ def test_a_program_that_keeps_writing(either: StateMaker, cli: CommandLine, paus
         assert residue(either) == []
     else:
         assert done.json["pending"] != []
-    assert pause < 0.02 or done.status in (0, 3), done.out
+    assert pause < 0.1 or done.status in (0, 3), done.out
     assert finished(cli, either) == []
     assert files_holding(either.state, b"words of somebody else") != []
 
