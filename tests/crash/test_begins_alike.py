@@ -32,7 +32,6 @@ def test_a_run_finds_none(either: StateMaker, cli: CommandLine) -> None:
     assert files_holding(either.root, KEPT.encode()) != []
 
 
-@pytest.mark.xfail(strict=True, reason="shingles are made of the first 64 bytes")
 def test_a_later_verification_finds_none(either: StateMaker, cli: CommandLine) -> None:
     scene(either)
     cli.forget(either.state, "--session", TARGET)
@@ -40,7 +39,6 @@ def test_a_later_verification_finds_none(either: StateMaker, cli: CommandLine) -
         assert memory.verify().residue == []
 
 
-@pytest.mark.xfail(strict=True, reason="shingles are made of the first 64 bytes")
 @pytest.mark.parametrize("point", ["tombstones:committed", "index:committed", "origins:committed", "verify:begin"])
 def test_a_run_that_was_killed_can_be_finished(either: StateMaker, cli: CommandLine, point: str) -> None:
     scene(either)
