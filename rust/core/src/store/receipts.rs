@@ -95,9 +95,11 @@ impl Store {
             ..Receipt::default()
         };
         self.write("completed", |conn| {
-            let complete = || match is_completed(conn, id)? {
-                true => Ok(()),
-                false => append(conn, &receipt, Stage::Completed, body, &[]),
+            let complete = || {
+                if is_completed(conn, id)? {
+                    return Ok(());
+                }
+                append(conn, &receipt, Stage::Completed, body, &[])
             };
             complete().map_err(|error| self.explain(error))
         })
