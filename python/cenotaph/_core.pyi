@@ -548,7 +548,8 @@ class Needles:
     def shingles(self, key: bytes) -> bytes:
         """What a receipt keeps instead of texts: records of 16 bytes, sorted, one for each spelling of a needle.
 
-        A record holds the spelling and the length, 24 bits of a keyed hash of 8 of its bytes, and 8 bytes of HMAC-SHA256. Whoever has the key can test a guess of a whole text; without it a record tells the length, and
+        A record holds the spelling and the length, 24 bits of a keyed hash of 8 of its bytes, and 8 bytes of
+        HMAC-SHA256. Whoever has the key can test a guess of a whole text; without it a record tells the length, and
         whether 8 bytes are the same as in another one.
         """
 
