@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
@@ -85,6 +86,19 @@ class CommandLine:
         done = self(state, "forget", "--agent", "main", *arguments, "--json", timeout=timeout)
         assert done.status == status, f"exit {done.status}\n{done.out}\n{done.err}"
         return done.json
+
+
+class PlainUser(CommandLine):
+    """The command line under the file modes that hold for everyone: root without its power to pass them by."""
+
+    def __init__(self) -> None:
+        if os.geteuid() == 0:
+            setpriv = shutil.which("setpriv")
+            if setpriv is None:
+                pytest.skip("needs setpriv to obey file modes as root")
+            dropped = "-dac_override,-dac_read_search"
+            prefix = (setpriv, f"--bounding-set={dropped}", f"--inh-caps={dropped}")
+            self.command = (*prefix, *CommandLine.command)
 
 
 @pytest.fixture(scope="session")

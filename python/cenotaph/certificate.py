@@ -515,11 +515,11 @@ class StateFacts:
     completed: Collection[str]
     """Ids of the receipts whose deletion was completed."""
     hash_key_id: str
-    """First 16 hexadecimal digits of the SHA-256 of the key that made the keyed hashes."""
+    """First 16 hexadecimal digits of the SHA-256 of the key that made the keyed hashes; empty when it is not there."""
     buried: Collection[str]
     """Keyed hashes of the ids of sessions that have a tombstone."""
     residue: int | None = None
-    """Needles of the deletion that a scan found again; `None` when none was made."""
+    """Pieces of erased text that a scan found again, counted at each place; `None` when none was made."""
 
 
 def check_state(predicate: Predicate, facts: StateFacts) -> None:
@@ -537,7 +537,7 @@ def check_state(predicate: Predicate, facts: StateFacts) -> None:
     if predicate["keyId"] != facts.hash_key_id:
         raise CertificateInvalid(
             "other-hash-key",
-            "The state directory has another hash key than the one that the certificate was made with.",
+            "The hash key that the certificate was made with is not in the state directory.",
         )
     missing = len(set(predicate["sessions"]).difference(facts.buried))
     if missing:

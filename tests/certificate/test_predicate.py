@@ -6,7 +6,7 @@ import copy
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from jsonschema import Draft202012Validator
@@ -16,7 +16,7 @@ from cenotaph.forget.report import Artifacts
 from certificates import predicate
 
 SCHEMA = json.loads((Path(__file__).parents[2] / "docs" / "erasure-v1.schema.json").read_text(encoding="utf-8"))
-PUBLISHED = Draft202012Validator(SCHEMA)
+PUBLISHED: Any = Draft202012Validator(SCHEMA)
 Path_ = tuple[str | int, ...]
 
 WRONG: list[Any] = [
@@ -33,19 +33,22 @@ def accepts(value: object) -> bool:
     try:
         check_predicate(value)
     except CertificateInvalid as refusal:
-        assert refusal.reason == "schema"
-        return False
+        return refusal.reason != "schema"
     return True
+
+
+def members(value: Any) -> list[tuple[str | int, Any]]:
+    """The members of an object, or the items of a list."""
+    if isinstance(value, dict):
+        return list(cast("dict[str | int, Any]", value).items())
+    return list(enumerate(cast("list[Any]", value))) if isinstance(value, list) else []
 
 
 def places(value: object, at: Path_ = ()) -> Iterator[Path_]:
     """Every place in a JSON value."""
     yield at
-    inner: Any = value
-    if isinstance(inner, dict | list):
-        names: Any = inner if isinstance(inner, dict) else range(len(inner))
-        for name in list(names):
-            yield from places(inner[name], (*at, name))
+    for name, inner in members(value):
+        yield from places(inner, (*at, name))
 
 
 def changed(at: Path_, value: object) -> Any:
@@ -83,11 +86,12 @@ def test_the_check_and_the_schema_agree(at: Path_) -> None:
         holder = holder[name]
     if not isinstance(holder, dict):
         return
-    for name in list(holder):
-        other = changed(at, {key: value for key, value in holder.items() if key != name})
+    whole = cast("dict[object, Any]", holder)
+    for name in list(whole):
+        other = changed(at, {key: value for key, value in whole.items() if key != name})
         assert not accepts(other)
         assert not PUBLISHED.is_valid(other)
-    for more in (changed(at, {**holder, "text": "x"}), changed(at, {**holder, 1: "x"})):
+    for more in (changed(at, {**whole, "text": "x"}), changed(at, {**whole, 1: "x"})):
         assert not accepts(more)
         assert not PUBLISHED.is_valid(json.loads(json.dumps(more)))
 
@@ -119,9 +123,8 @@ def test_every_object_of_the_schema_is_closed() -> None:
 def _objects(value: Any) -> Iterator[str]:
     if isinstance(value, dict):
         yield json.dumps(value)
-    if isinstance(value, dict | list):
-        for inner in value.values() if isinstance(value, dict) else value:
-            yield from _objects(inner)
+    for _, inner in members(value):
+        yield from _objects(inner)
 
 
 def test_the_counts_are_those_of_a_report() -> None:

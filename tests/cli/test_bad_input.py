@@ -19,7 +19,7 @@ from pathlib import Path
 
 import pytest
 
-from conftest import CommandLine, Done
+from conftest import CommandLine, Done, PlainUser
 from scene import SECRET, TARGET, origin_keys, own, play
 from state_maker import StateMaker, database, files_holding, marker, octet_length, snapshot
 
@@ -375,19 +375,6 @@ def origin_keys_elsewhere(maker: StateMaker, request: pytest.FixtureRequest) -> 
         return {row[0] for row in db.execute("SELECT entry_key FROM memory_entry_origins")}
     finally:
         db.close()
-
-
-class PlainUser(CommandLine):
-    """The command line under the file modes that hold for everyone: root without its power to pass them by."""
-
-    def __init__(self) -> None:
-        if os.geteuid() == 0:
-            setpriv = shutil.which("setpriv")
-            if setpriv is None:
-                pytest.skip("needs setpriv to obey file modes as root")
-            dropped = "-dac_override,-dac_read_search"
-            prefix = (setpriv, f"--bounding-set={dropped}", f"--inh-caps={dropped}")
-            self.command = (*prefix, *CommandLine.command)
 
 
 def test_a_folder_that_cannot_be_read_is_named_and_the_rest_is_done(maker: StateMaker) -> None:

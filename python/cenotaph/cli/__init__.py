@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from cenotaph.cli import forget, init, receipts, verify
+from cenotaph.cli import certificate, forget, init, keys, receipts, report, verify
 
 app = typer.Typer(
     add_completion=False,
@@ -50,7 +50,10 @@ def _cenotaph(  # pyright: ignore[reportUnusedFunction] -- registered by the dec
 app.command("init")(init.init)
 app.command("forget")(forget.forget)
 app.command("verify")(verify.verify)
+app.command("report")(report.report)
 app.add_typer(receipts.app, name="receipts")
+app.add_typer(keys.app, name="keys")
+app.add_typer(certificate.app, name="certificate")
 
 
 def main() -> None:

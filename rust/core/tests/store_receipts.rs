@@ -85,7 +85,7 @@ fn an_erasure_is_completed_once() {
 #[test]
 fn every_alteration_breaks_the_chain() {
     let damage = [
-        ("UPDATE cenotaph_receipts SET body = '{ }' WHERE seq = 2", 2),
+        ("UPDATE cenotaph_receipts SET body = '[]' WHERE seq = 2", 2),
         (
             "UPDATE cenotaph_receipts SET created_at = 9 WHERE seq = 1",
             1,
