@@ -546,10 +546,10 @@ class Needles:
         """The set, for a pipe to a process of the same build. It holds the needles, or the key."""
 
     def shingles(self, key: bytes) -> bytes:
-        """What a receipt keeps instead of texts: records of 14 bytes, sorted, one for each spelling of a needle.
+        """What a receipt keeps instead of texts: records of 16 bytes, sorted, one for each spelling of a needle.
 
-        A record holds the spelling and length of the first 64 bytes, 24 bits of a keyed hash of 8 of them, and 8 bytes
-        of HMAC-SHA256. Whoever has the key can test a guess of a whole text; without it a record tells the length, and
+        A record holds the spelling and the length, 24 bits of a keyed hash of 8 of its bytes, and 8 bytes of
+        HMAC-SHA256. Whoever has the key can test a guess of a whole text; without it a record tells the length, and
         whether 8 bytes are the same as in another one.
         """
 

@@ -11,11 +11,6 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
-from cryptography import x509
-from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
-from cryptography.hazmat.primitives.hashes import SHA256
-from cryptography.hazmat.primitives.serialization import Encoding, load_pem_private_key
-from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from cenotaph.certificate import sign
 from cenotaph.errors import CenotaphError
@@ -72,24 +67,6 @@ class Authority:
             "tsa.key", "-out", "r",
         )  # fmt: skip
         return (self.folder / "r").read_bytes()
-
-    def certify_again(self, proper: x509.Certificate, usage: x509.ExtendedKeyUsage, *, critical: bool) -> bytes:
-        """Another certificate of the same key, number and length, DER. Lengths of signatures vary."""
-        key = load_pem_private_key((self.folder / "ca.key").read_bytes(), None)
-        assert isinstance(key, EllipticCurvePrivateKey)
-        for length in range(1, 1000):
-            name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "x" * (length % 60 + 1))])
-            made = (
-                x509.CertificateBuilder(proper.issuer, name, proper.public_key(), proper.serial_number)
-                .not_valid_before(proper.not_valid_before_utc)
-                .not_valid_after(proper.not_valid_after_utc)
-                .add_extension(usage, critical=critical)
-                .sign(key, SHA256())
-                .public_bytes(Encoding.DER)
-            )
-            if len(made) == len(proper.public_bytes(Encoding.DER)):
-                return made
-        raise AssertionError("no certificate of that length")
 
     @property
     def trusted(self) -> bytes:
@@ -182,28 +159,6 @@ def test_an_authority_that_is_not_trusted(authority: Authority, response: bytes,
     other = Authority(tmp_path / "other", name=name)
     refuses("does not hold: ", response, other.trusted)
     check(response, CERTIFICATE, other.trusted + authority.trusted)
-
-
-STAMP = x509.ExtendedKeyUsage([ExtendedKeyUsageOID.TIME_STAMPING])
-SERVE = x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH])
-
-
-@pytest.mark.parametrize(
-    ("usage", "critical", "message"),
-    [
-        (SERVE, True, "EKU extension does not have KeyPurposeID id-kp-timeStamping"),
-        (STAMP, False, "EKU extension is not critical"),
-    ],
-    ids=["for servers", "not critical"],
-)
-def test_a_signer_that_must_not_stamp(
-    authority: Authority, response: bytes, usage: x509.ExtendedKeyUsage, critical: bool, message: str
-) -> None:
-    """`openssl ts` does not sign so. The same key and number under a certificate that may not."""
-    proper = x509.load_pem_x509_certificate((authority.folder / "tsa.pem").read_bytes())
-    other = authority.certify_again(proper, usage, critical=critical)
-    assert response.count(proper.public_bytes(Encoding.DER)) == 1
-    refuses(message, response.replace(proper.public_bytes(Encoding.DER), other), authority.trusted)
 
 
 def test_a_refused_query(authority: Authority) -> None:

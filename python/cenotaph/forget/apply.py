@@ -238,7 +238,7 @@ def _destroy(
             continue
         step("Rewriting memory files")
         _rewrite_files(plan.changed, plan.scrubber, tally)
-        if tally.pending or not _changed_since(plan):
+        if tally.pending or not _changed_since(place, plan):
             break
         plan = make_plan(place, stores, wish, step, plan.lineage.entry_keys)
     else:
@@ -294,12 +294,19 @@ def _rewrite_files(files: Sequence[_core.MemoryFile], scrubber: _core.Scrubber, 
     _core.sync_folders(rewritten)
 
 
-def _changed_since(plan: Plan) -> bool:
-    """Whether a file that the plan left alone, or a corpus file, is not the one that was read."""
+def _changed_since(place: Place, plan: Plan) -> bool:
+    """Whether there are other files now, or one that the plan left alone, or a corpus file, is not the one it read."""
+    listing = _core.memory_files(place.workspace)
+    if _paths(listing) != _paths(plan.listing):
+        return True
     left_alone = [not scan.changed for scan in plan.scans] + [True] * len(plan.listing.corpus)
     corpus = [_core.MemoryFile(path, path) for path in plan.listing.corpus]
     now = _core.file_stamps([*plan.listing.files, *corpus])
     return any(same and before != after for same, before, after in zip(left_alone, plan.stamps, now, strict=True))
+
+
+def _paths(listing: _core.MemoryFiles) -> list[str]:
+    return [*(file.path for file in listing.files), *listing.corpus]
 
 
 def _destroy_evidence(place: Place, stores: Stores, step: Step, plan: Plan, tally: _Tally) -> None:

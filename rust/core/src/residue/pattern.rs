@@ -109,7 +109,7 @@ impl Patterns {
     }
 
     /// Adds a window that is known by its MAC.
-    pub(super) fn hide(&mut self, length: u8, anchor: u8, mac: [u8; TAG]) {
+    pub(super) fn hide(&mut self, length: u16, anchor: u16, mac: [u8; TAG]) {
         self.list.push(Pattern {
             needle: narrow(self.list.len()),
             class: Class::Whole,
