@@ -518,6 +518,8 @@ class StateFacts:
     """First 16 hexadecimal digits of the SHA-256 of the key that made the keyed hashes; empty when it is not there."""
     buried: Collection[str]
     """Keyed hashes of the ids of sessions that have a tombstone."""
+    others_reach: bool = True
+    """Whether the chains of other databases reach to where they were when the certificate's receipt was completed."""
     residue: int | None = None
     """Pieces of erased text that a scan found again, counted at each place; `None` when none was made."""
 
@@ -534,6 +536,10 @@ def check_state(predicate: Predicate, facts: StateFacts) -> None:
     _check_chain(receipt["chain"], facts)
     if receipt["id"] not in facts.completed:
         raise CertificateInvalid("not-completed", "The deletion that the certificate tells of was not completed here.")
+    if not facts.others_reach:
+        raise CertificateInvalid(
+            "older-copy", "The state database is an older copy: its receipts end before the deletion was completed."
+        )
     if predicate["keyId"] != facts.hash_key_id:
         raise CertificateInvalid(
             "other-hash-key",

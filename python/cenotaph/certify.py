@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
 from cenotaph import receipts
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from cenotaph.certificate import Predicate, Selector
+    from cenotaph.ledger import Ledger
     from cenotaph.place import Place
 
 
@@ -32,9 +34,22 @@ def state_facts(place: Place, certificate: Predicate) -> StateFacts:
         chain_intact=not ledger.broken,
         completed=completed,
         hash_key_id=receipts.key_id(key) if has_key else "",
+        others_reach=bool(ledger.broken) or _state_reaches(ledger, certificate),
         buried={receipts.keyed(key, "session", session) for session in ledger.forgotten} if has_key else frozenset(),
         residue=_residue(place, certificate, completed) if has_key else None,
     )
+
+
+def _state_reaches(ledger: Ledger, certificate: Predicate) -> bool:
+    """Whether the state database has the link that the completed receipt names; only a chain that holds tells."""
+    receipt = certificate["receipt"]
+    there = {link.seq: link.hash for link in ledger.state_links}
+    named = [
+        json.loads(link.body).get("stateChain")
+        for link in ledger.links
+        if receipt is not None and link.receipt == receipt["id"] and link.stage == "completed"
+    ]
+    return all(head is None or there.get(head["seq"]) == head["hash"] for head in named)
 
 
 def _residue(place: Place, certificate: Predicate, completed: set[str]) -> int | None:

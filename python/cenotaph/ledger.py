@@ -24,6 +24,8 @@ class Ledger:
     erasures: list[Erasure]
     links: list[_core.Link]
     """The chain of the agent database."""
+    state_links: list[_core.Link]
+    """The chain of the state database, which all agents share."""
     heads: list[tuple[str, _core.Link]]
     """Last link of each chain, with the name of its database."""
     broken: list[tuple[str, int, str]]
@@ -43,7 +45,6 @@ class Ledger:
 def read_ledger(place: Place) -> Ledger:
     """Reads both databases. Changes nothing. Raises `StoreError`, `OSError`."""
     links: list[_core.Link] = []
-    all_links: list[_core.Link] = []
     heads: list[tuple[str, _core.Link]] = []
     broken: list[tuple[str, int, str]] = []
     forgotten: frozenset[str] = frozenset()
@@ -53,15 +54,14 @@ def read_ledger(place: Place) -> Ledger:
             links = _core.receipts(memory)
             forgotten = frozenset(memory.forgotten(place.agent))
             _look(place.agent_database.name, memory, links, heads, broken)
-    all_links += links
+    state_links: list[_core.Link] = []
     state = _core.StateStore.open(place.state_database, write=False)
     if state:
         with closing(state):
-            others = _core.receipts(state)
-            _look(place.state_database.name, state, others, heads, broken)
-            all_links += others
-    own = [erasure for erasure in erasures(all_links) if erasure.agent == place.agent]
-    return Ledger(own, links, heads, broken, forgotten)
+            state_links = _core.receipts(state)
+            _look(place.state_database.name, state, state_links, heads, broken)
+    own = [erasure for erasure in erasures([*links, *state_links]) if erasure.agent == place.agent]
+    return Ledger(own, links, state_links, heads, broken, forgotten)
 
 
 def _look(

@@ -29,9 +29,13 @@ class Signed:
         self.key, self.file = maker.root / "key.pem", maker.root / "erasure.json"
         assert cli(maker.state, "keys", "new", str(self.key)).status == 0
         play(maker, FILES)
+        maker.short_term("gone:e", "too short")
+        maker.short_term("kept:k", "short, too")
+        maker.seen(f"main:sessions/main/{TARGET}")
         own(own(maker, ["gone:e"]), ["kept:k", "kept:l"], SURVIVOR).seal()
-        self.older = maker.root / "older.sqlite"
+        self.older, self.older_state = maker.root / "older.sqlite", maker.root / "older-state.sqlite"
         shutil.copy(maker.agent_db, self.older)
+        shutil.copy(maker.state_db, self.older_state)
         self.done = self.forget()
 
     def forget(self, *more: str) -> Done:
@@ -100,6 +104,23 @@ def test_another_key(signed: Signed) -> None:
 def test_a_database_restored_from_an_old_copy(signed: Signed) -> None:
     shutil.copy(signed.older, signed.maker.agent_db)
     assert signed.reason() == "older-copy"
+
+
+def test_a_state_database_restored_from_an_old_copy(signed: Signed) -> None:
+    """Also one that brings back nothing that a search could find: too short, or only a hash."""
+    shutil.copy(signed.older_state, signed.maker.state_db)
+    assert signed.reason() == "older-copy"
+
+
+def test_a_state_database_that_went_on_is_no_older_copy(signed: Signed) -> None:
+    def state_links() -> int:
+        done = signed.cli(signed.maker.state, "receipts", "verify", "--json")
+        return next(each["links"] for each in done.json["chains"] if each["database"] == signed.maker.state_db.name)
+
+    before = state_links()
+    signed.cli.forget(signed.maker.state, "--session", SURVIVOR)
+    assert state_links() > before > 0
+    assert signed.verify().status == 0
 
 
 def forge_chain(signed: Signed) -> None:

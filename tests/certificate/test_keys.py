@@ -111,7 +111,9 @@ def test_an_encrypted_key(tmp_path: Path) -> None:
         bytes(32),
         b"-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n",
         b"-----BEGIN PUBLIC KEY-----\nAAAA\n-----END PUBLIC KEY-----\n",
-        Ed25519PrivateKey.from_private_bytes(bytes(range(32))).private_bytes(Encoding.PEM, PrivateFormat.OpenSSH, CLEAR),
+        Ed25519PrivateKey.from_private_bytes(bytes(range(32))).private_bytes(
+            Encoding.PEM, PrivateFormat.OpenSSH, CLEAR
+        ),
         Ed25519PrivateKey.from_private_bytes(bytes(range(32))).private_bytes(Encoding.DER, PrivateFormat.PKCS8, CLEAR),
     ],
 )

@@ -34,6 +34,7 @@ FAULTS: list[tuple[Reason, StateFacts]] = [
     ("other-chain", replace(FACTS, chain=[CHAIN[0], CHAIN[2]])),
     ("chain-broken", replace(FACTS, chain_intact=False, chain=[])),
     ("not-completed", replace(FACTS, completed={"r-1"})),
+    ("older-copy", replace(FACTS, others_reach=False)),
     ("other-hash-key", replace(FACTS, hash_key_id="d2" * 8, buried=set())),
     ("tombstone-missing", replace(FACTS, buried={"c1" * 32})),
     ("residue", replace(FACTS, residue=1)),

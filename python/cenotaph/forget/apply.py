@@ -158,13 +158,17 @@ def _complete(
     if finished:
         counts = tally.artifacts.model_dump(by_alias=True)
         files = {name: counts[name] for name in _FILE_COUNTS if counts[name]}
-        body = completed_body(evidence, proof, files)
+        body = completed_body(evidence, proof, files, _head(stores.state))
         for receipt in dict.fromkeys([evidence.receipt, *(erasure.id for erasure in evidence.resumed)]):
             _core.complete_receipt(stores.memory, receipt, place.agent, body, layout.clock_ms())
         stores.checkpoint()
-    links = _core.receipts(stores.memory)
-    head = ChainHead(seq=links[-1].seq, hash=links[-1].hash) if links else None
+    head = _head(stores.memory)
     return ReceiptSummary(id=evidence.receipt, resumed=bool(evidence.resumed), completed=finished, chain=head)
+
+
+def _head(store: _core.Store | _core.StateStore | None) -> ChainHead | None:
+    links = _core.receipts(store) if store else []
+    return ChainHead(seq=links[-1].seq, hash=links[-1].hash) if links else None
 
 
 @contextmanager

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from cenotaph.forget.plan import Plan, Wish
     from cenotaph.forget.prove import Proof
+    from cenotaph.forget.report import ChainHead
     from cenotaph.forget.stores import Stores
     from cenotaph.place import Place
     from cenotaph.receipts import Erasure
@@ -102,8 +103,12 @@ def hashed_selectors(wish: Wish, key: bytes) -> Iterable[dict[str, str]]:
         yield {"kind": "since", "value": layout.iso_moment(asked.since_ms)}
 
 
-def completed_body(evidence: Evidence, proof: Proof, files: dict[str, int]) -> str:
-    """What the last link of a receipt says: counts that no transaction could record, and what the search came to."""
+def completed_body(evidence: Evidence, proof: Proof, files: dict[str, int], state: ChainHead | None) -> str:
+    """What the last link of a receipt says: counts that no transaction could record, and what the search came to.
+
+    `state`: last link of the chain in the state database. Who puts back an older copy of that database, which may hold
+    what was deleted, takes this link out of it.
+    """
     verdict = proof.verdict
     body = {
         "database": proof.method,
@@ -112,5 +117,6 @@ def completed_body(evidence: Evidence, proof: Proof, files: dict[str, int]) -> s
         "searchedBytes": verdict.bytes if verdict else 0,
         "searchedFiles": verdict.files if verdict else 0,
         "sharedNeedles": evidence.shared,
+        "stateChain": state.model_dump() if state else None,
     }
     return json.dumps(body, sort_keys=True, separators=(",", ":"))
