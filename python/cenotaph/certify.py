@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING
 
 from cenotaph import receipts
@@ -21,9 +20,10 @@ if TYPE_CHECKING:
 def state_facts(place: Place, certificate: Predicate) -> StateFacts:
     """What this agent's databases say about the deletion that a certificate tells of. Changes nothing.
 
-    Every byte is searched for what was erased, unless the receipt or its hash key is not there: then the search could
-    not look for anything, and `check_state` refuses the certificate for that reason. Raises `CenotaphError` when a file
-    cannot be read, so that nothing can be said about it; `ConfigError`, `StoreError`, `OSError`.
+    Every byte is searched for what was erased, unless the receipt or its hash key is not there, or the chain does not
+    hold: then nobody knows what to look for, and `check_state` refuses the certificate for that reason. Raises
+    `CenotaphError` when a file cannot be read, so that nothing can be said about it; `ConfigError`, `StoreError`,
+    `OSError`.
     """
     ledger = read_ledger(place)
     completed = {erasure.id for erasure in ledger.erasures if erasure.is_completed}
@@ -36,7 +36,7 @@ def state_facts(place: Place, certificate: Predicate) -> StateFacts:
         hash_key_id=receipts.key_id(key) if has_key else "",
         others_reach=bool(ledger.broken) or _state_reaches(ledger, certificate),
         buried={receipts.keyed(key, "session", session) for session in ledger.forgotten} if has_key else frozenset(),
-        residue=_residue(place, certificate, completed) if has_key else None,
+        residue=_residue(place, certificate, completed) if has_key and not ledger.broken else None,
     )
 
 
@@ -45,7 +45,7 @@ def _state_reaches(ledger: Ledger, certificate: Predicate) -> bool:
     receipt = certificate["receipt"]
     there = {link.seq: link.hash for link in ledger.state_links}
     named = [
-        json.loads(link.body).get("stateChain")
+        receipts.body_of(link).get("stateChain")
         for link in ledger.links
         if receipt is not None and link.receipt == receipt["id"] and link.stage == "completed"
     ]

@@ -116,7 +116,7 @@ def clock_ms() -> int:
 def iso_moment(milliseconds: int) -> str:
     """A time in ms since the epoch as ISO 8601 in UTC, with milliseconds."""
     stamp = datetime.fromtimestamp(milliseconds // 1000, UTC)
-    return f"{stamp:%Y-%m-%dT%H:%M:%S}.{milliseconds % 1000:03d}Z"
+    return f"{stamp.replace(tzinfo=None).isoformat()}.{milliseconds % 1000:03d}Z"
 
 
 @cache

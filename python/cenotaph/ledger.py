@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from cenotaph import _core, layout
 from cenotaph.errors import SelectionError
-from cenotaph.receipts import Erasure, erasures
+from cenotaph.receipts import Erasure, body_of, erasures
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -94,7 +94,7 @@ def _as_json(erasure: Erasure) -> dict[str, Any]:
                 "seq": link.seq,
                 "stage": link.stage,
                 "createdAt": link.created_at,
-                "body": json.loads(link.body),
+                "body": body_of(link),
                 "hash": link.hash,
             }
             for link in erasure.links
@@ -113,8 +113,8 @@ def describe(found: Iterable[Erasure]) -> Iterator[str]:
 
 
 def _line(erasure: Erasure) -> str:
-    ended = f"completed {layout.iso_moment(erasure.completed_at)}" if erasure.completed_at is not None else _OPEN
-    return f"{erasure.id}  {layout.iso_moment(erasure.begun_at)}  {len(erasure.sessions)} sessions  {ended}"
+    ended = f"completed {_moment(erasure.completed_at)}" if erasure.completed_at is not None else _OPEN
+    return f"{erasure.id}  {_moment(erasure.begun_at)}  {len(erasure.sessions)} sessions  {ended}"
 
 
 _OPEN = "NOT COMPLETED: run its forget command again"
@@ -125,4 +125,12 @@ def describe_one(erasure: Erasure) -> Iterator[str]:
     yield _line(erasure)
     yield from (f"  {name}: {count}" for name, count in sorted(erasure.counts.items()))
     for link in erasure.links:
-        yield f"  link {link.seq}  {layout.iso_moment(link.created_at)}  {link.stage}  {link.hash}"
+        yield f"  link {link.seq}  {_moment(link.created_at)}  {link.stage}  {link.hash}"
+
+
+def _moment(milliseconds: int) -> str:
+    try:
+        return layout.iso_moment(milliseconds)
+    except (ValueError, OverflowError, OSError):
+        # A link can be altered into any number, and is shown all the same.
+        return f"{milliseconds} ms"

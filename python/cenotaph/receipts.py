@@ -13,7 +13,7 @@ import os
 import secrets
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from cenotaph import _core
 from cenotaph.errors import ConfigError
@@ -127,8 +127,9 @@ def _erasure(links: list[_core.Link]) -> Erasure:
     sessions: set[str] = set()
     counts: dict[str, int] = {}
     for link in links:
-        body = json.loads(link.body)
-        sessions.update(body.get("sessions", ()) if link.stage == "begun" else ())
+        body = body_of(link)
+        hashed = body.get("sessions") if link.stage == "begun" else None
+        sessions.update(each for each in _listed(hashed) if isinstance(each, str))
         for name, count in _counted(link.stage, body):
             counts[name] = counts.get(name, 0) + count
     return Erasure(
@@ -142,10 +143,23 @@ def _erasure(links: list[_core.Link]) -> Erasure:
     )
 
 
+def body_of(link: _core.Link) -> dict[str, Any]:
+    """What a link says. A link that was altered into no object says nothing: its hash tells of that, in every check."""
+    try:
+        body: object = json.loads(link.body)
+    except (ValueError, RecursionError):
+        return {}
+    return cast("dict[str, Any]", body) if isinstance(body, dict) else {}
+
+
 def _counted(stage: str, body: dict[str, Any]) -> list[tuple[str, int]]:
-    counts: dict[str, Any] = body if stage == "deleted" else body.get("files", {}) if stage == "completed" else {}
-    # A chain that was tampered with is read, too: its check says where.
-    return [(name, count) for name, count in counts.items() if isinstance(count, int)]
+    counts: object = body if stage == "deleted" else body.get("files") if stage == "completed" else None
+    named = cast("dict[str, object]", counts) if isinstance(counts, dict) else {}
+    return [(name, count) for name, count in named.items() if isinstance(count, int)]
+
+
+def _listed(value: object) -> list[object]:
+    return cast("list[object]", value) if isinstance(value, list) else []
 
 
 def open_erasures(place: Place, memory: _core.Store, sessions: Iterable[str]) -> list[Erasure]:

@@ -128,6 +128,16 @@ def forge_chain(signed: Signed) -> None:
         db.execute("UPDATE cenotaph_receipts SET body = '{}' WHERE seq = 1")
 
 
+def garble_chain(signed: Signed) -> None:
+    with database(signed.maker.agent_db) as db:
+        db.execute("UPDATE cenotaph_receipts SET body = 'no JSON'")
+
+
+def take_hashes(signed: Signed) -> None:
+    with database(signed.maker.agent_db) as db:
+        db.execute("UPDATE cenotaph_receipt_shingles SET shingles = x'00'")
+
+
 def drop_tombstone(signed: Signed) -> None:
     with database(signed.maker.agent_db) as db:
         db.execute("DELETE FROM memory_session_tombstones")
@@ -144,13 +154,25 @@ def change_hash_key(signed: Signed) -> None:
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        (forge_chain, "chain-broken"), (drop_tombstone, "tombstone-missing"), (restore_text, "residue"),
-        (change_hash_key, "other-hash-key"),
+        (forge_chain, "chain-broken"), (garble_chain, "chain-broken"), (take_hashes, "chain-broken"),
+        (drop_tombstone, "tombstone-missing"), (restore_text, "residue"), (change_hash_key, "other-hash-key"),
     ],
 )  # fmt: skip
 def test_each_change_has_its_reason(signed: Signed, change: Callable[[Signed], None], reason: str) -> None:
     change(signed)
     assert signed.reason() == reason
+
+
+@pytest.mark.parametrize("since", ["0500-01-01", "2026-11-05T01:02:03.456+02:00"])
+def test_a_date_is_told_in_clear(maker: StateMaker, cli: CommandLine, since: str) -> None:
+    key, file = maker.root / "key.pem", maker.root / "erasure.json"
+    cli(maker.state, "keys", "new", str(key))
+    play(maker, FILES).seal()
+    wish = ("--session", TARGET, "--since", since, "--certificate", str(file), "--key", str(key))
+    assert cli(maker.state, "forget", *wish).status == 0
+    said = certificate.verify(file.read_bytes(), load_public_key(f"{key}.pub"))
+    told = {"0500-01-01": "0500-01-01T00:00:00.000Z"}.get(since, "2026-11-04T23:02:03.456Z")
+    assert said["selectors"][-1] == {"kind": "since", "value": told}
 
 
 def test_nothing_is_written_over_and_nothing_removed_first(signed: Signed) -> None:

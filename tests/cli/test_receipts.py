@@ -46,7 +46,14 @@ def test_an_unknown_receipt(maker: StateMaker, cli: CommandLine) -> None:
         assert (done.status, "receipts list" in done.err) == (1, True)
 
 
-@pytest.mark.parametrize("change", ["body = '{}'", "created_at = created_at + 1", "stage = 'deleted'"])
+CHANGES = [
+    "body = '{}'", "body = 'no JSON'", "body = '7'", "body = '{\"sessions\":7}'", "body = '[]', stage = 'deleted'",
+    "body = '{\"files\":[]}', stage = 'completed'", "created_at = created_at + 1", "created_at = 9223372036854775807",
+    "stage = 'deleted'",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("change", CHANGES)
 def test_a_chain_that_was_changed(either: StateMaker, cli: CommandLine, change: str) -> None:
     forgotten(either, cli)
     assert cli(either.state, "receipts", "verify").status == 0
@@ -54,7 +61,23 @@ def test_a_chain_that_was_changed(either: StateMaker, cli: CommandLine, change: 
         db.execute(f"UPDATE cenotaph_receipts SET {change} WHERE seq = 1")
     done = cli(either.state, "receipts", "verify")
     assert (done.status, "Link 1 of the chain" in done.err) == (1, True)
-    assert cli(either.state, "receipts", "list").status == 0
+    for command in (("receipts", "list"), ("receipts", "list", "--json"), ("receipts", "show", "")):
+        assert cli(either.state, *command).status == 0
+    done = cli(either.state, "verify")
+    assert (done.status, "Link 1 of the chain" in done.err) == (1, True)
+
+
+@pytest.mark.parametrize("statement", ["DELETE FROM {}", "UPDATE {} SET shingles = x'00'"])
+def test_nothing_is_called_clean_when_the_hashes_to_look_for_were_taken(
+    maker: StateMaker, cli: CommandLine, statement: str
+) -> None:
+    forgotten(maker, cli)
+    maker.file("memory/restored.md", f"restored from somewhere: {SECRET}\n")
+    with database(maker.agent_db) as db:
+        db.execute(statement.format("cenotaph_receipt_shingles"))
+    done = cli(maker.state, "verify")
+    assert (done.status, done.out) == (1, "")
+    assert "Link 1 of the chain" in done.err
 
 
 def test_verify_finds_what_came_back_and_changes_nothing(either: StateMaker, cli: CommandLine) -> None:

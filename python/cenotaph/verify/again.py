@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict
 from pydantic.alias_generators import to_camel
 
 from cenotaph import _core
-from cenotaph.errors import SelectionError
+from cenotaph.errors import SelectionError, StoreCorrupt
 from cenotaph.receipts import erasures, receipt_key
 from cenotaph.verify.judge import KEPT_TABLES, judge, named, roots_of
 from cenotaph.verify.process import find
@@ -65,7 +65,8 @@ class ReceiptVerification(BaseModel):
 def verify_receipts(place: Place, wanted: Sequence[str]) -> ReceiptVerification:
     """Searches for what the receipts `wanted` (ids; none: all of the agent) tell of. Changes nothing.
 
-    Raises `SelectionError` for an unknown receipt, `ConfigError` without the receipt key, `StoreError`, `OSError`.
+    Raises `StoreCorrupt` when the chain does not hold: what was altered in it could be what to look for. Raises
+    `SelectionError` for an unknown receipt, `ConfigError` without the receipt key, `StoreError`, `OSError`.
     """
     chosen, shingles = _chosen(place, wanted)
     needles = _core.Needles.from_shingles(shingles, receipt_key(place.state_dir, create=False)) if chosen else None
@@ -92,8 +93,15 @@ def _chosen(place: Place, wanted: Sequence[str]) -> tuple[list[Erasure], list[by
         known: list[Erasure] = []
     else:
         known = [erasure for erasure in erasures(_core.receipts(memory)) if erasure.agent == place.agent]
+    fault = _core.check_receipts(memory) if memory else None
     unknown = sorted(set(wanted) - {erasure.id for erasure in known})
     try:
+        if fault:
+            message = (
+                f"Link {fault[0]} of the chain in {place.agent_database.name} does not hold: {fault[1]}; what is to be "
+                "looked for is not known; put the database back from a copy"
+            )
+            raise StoreCorrupt(message)
         if unknown:
             message = f"There is no receipt {unknown[0]} of agent {place.agent}; cenotaph receipts list shows them"
             raise SelectionError(message)
