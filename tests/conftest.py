@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 TESTS = Path(__file__).parent
-for folder in (TESTS, TESTS / "differential", TESTS / "residue", TESTS / "crash"):
+for folder in (TESTS, TESTS / "differential", TESTS / "residue", TESTS / "crash", TESTS / "concurrency"):
     if str(folder) not in sys.path:
         sys.path.insert(0, str(folder))
 

@@ -20,7 +20,7 @@ import stat
 import subprocess
 import sys
 import tempfile
-from collections.abc import Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -534,11 +534,14 @@ class StateMaker:
     def _put(self, table: str, **row: object) -> None:
         self._agent.rows.append((table, row))
 
-    def seal(self) -> StateMaker:
-        """Writes the config and every waiting row, and closes the databases."""
+    def seal(self, write: Callable[[Path, Change], None] | None = None) -> StateMaker:
+        """Writes the config and every waiting row, and closes the databases.
+
+        `write`: what writes the rows, where this module's SQLite is too old for full-text tables that were purged.
+        """
         (self.state / "openclaw.json").write_text(json.dumps(self.config, indent=2) + "\n")
         for path, change in ((self.agent_db, self._agent), (self.state_db, self._shared)):
-            write_rows(path, change)
+            (write or write_rows)(path, change)
         self._agent, self._shared = Change(), Change()
         return self
 

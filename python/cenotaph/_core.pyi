@@ -63,6 +63,7 @@ __all__ = [
     "remove_corpus_lines",
     "remove_leftovers",
     "scan_corpus",
+    "sweep_beside",
     "sync_folders",
     "vacuum",
 ]
@@ -481,6 +482,13 @@ def check_receipts(store: Store | StateStore) -> tuple[int, str] | None:
 def erase_free_pages(store: Store | StateStore) -> str:
     """Leaves no old byte in free pages: `released` (the file is shorter), `blanked` or `none` (there were none)."""
 
+def sweep_beside(store: Store | StateStore) -> list[tuple[str, tuple[str, str] | None, str | None]]:
+    """Removes a rollback journal that was kept, and indexes beside the database whose builder died.
+
+    For each file its path and the rest as in `remove_leftovers`. An index that changed within ten minutes, or that a
+    process holds a lock on, is still being built and stays.
+    """
+
 def rebuild_full_text(store: Store | StateStore) -> None:
     """Writes the full-text indexes of the memory anew from their rows."""
 
@@ -538,10 +546,10 @@ class Needles:
         """The set, for a pipe to a process of the same build. It holds the needles, or the key."""
 
     def shingles(self, key: bytes) -> bytes:
-        """What a receipt keeps instead of texts: records of 14 bytes, sorted, one for each spelling of a needle.
+        """What a receipt keeps instead of texts: records of 16 bytes, sorted, one for each spelling of a needle.
 
-        A record holds the spelling and length of the first 64 bytes, 24 bits of a keyed hash of 8 of them, and 8 bytes
-        of HMAC-SHA256. Whoever has the key can test a guess of a whole text; without it a record tells the length, and
+        A record holds the spelling and the length, 24 bits of a keyed hash of 8 of its bytes, and 8 bytes of
+        HMAC-SHA256. Whoever has the key can test a guess of a whole text; without it a record tells the length, and
         whether 8 bytes are the same as in another one.
         """
 

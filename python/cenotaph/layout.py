@@ -6,6 +6,7 @@ import re
 import sys
 import time
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 
@@ -17,6 +18,7 @@ __all__ = [
     "canonical_agent_id",
     "clock_ms",
     "home_dir",
+    "iso_moment",
     "real_workspace_key",
     "resolve_state_dir",
     "sessions_folder",
@@ -109,6 +111,12 @@ def clock_ms() -> int:
         raise ConfigError(message)
     announce_stopped_clock(pinned)
     return int(pinned)
+
+
+def iso_moment(milliseconds: int) -> str:
+    """A time in ms since the epoch as ISO 8601 in UTC, with milliseconds."""
+    stamp = datetime.fromtimestamp(milliseconds // 1000, UTC)
+    return f"{stamp:%Y-%m-%dT%H:%M:%S}.{milliseconds % 1000:03d}Z"
 
 
 @cache

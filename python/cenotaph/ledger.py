@@ -5,10 +5,9 @@ from __future__ import annotations
 import json
 from contextlib import closing
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from cenotaph import _core
+from cenotaph import _core, layout
 from cenotaph.errors import SelectionError
 from cenotaph.receipts import Erasure, erasures
 
@@ -114,8 +113,8 @@ def describe(found: Iterable[Erasure]) -> Iterator[str]:
 
 
 def _line(erasure: Erasure) -> str:
-    ended = f"completed {_iso(erasure.completed_at)}" if erasure.completed_at is not None else _OPEN
-    return f"{erasure.id}  {_iso(erasure.begun_at)}  {len(erasure.sessions)} sessions  {ended}"
+    ended = f"completed {layout.iso_moment(erasure.completed_at)}" if erasure.completed_at is not None else _OPEN
+    return f"{erasure.id}  {layout.iso_moment(erasure.begun_at)}  {len(erasure.sessions)} sessions  {ended}"
 
 
 _OPEN = "NOT COMPLETED: run its forget command again"
@@ -126,8 +125,4 @@ def describe_one(erasure: Erasure) -> Iterator[str]:
     yield _line(erasure)
     yield from (f"  {name}: {count}" for name, count in sorted(erasure.counts.items()))
     for link in erasure.links:
-        yield f"  link {link.seq}  {_iso(link.created_at)}  {link.stage}  {link.hash}"
-
-
-def _iso(milliseconds: int) -> str:
-    return datetime.fromtimestamp(milliseconds / 1000, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+        yield f"  link {link.seq}  {layout.iso_moment(link.created_at)}  {link.stage}  {link.hash}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from cenotaph import _core, layout
@@ -40,6 +41,7 @@ class Memory:
         since: str | None = None,
         dry_run: bool = False,
         keep_shared: bool = False,
+        certificate: tuple[str | os.PathLike[str], str | os.PathLike[str]] | None = None,
         on_step: Callable[[str], None] = lambda _: None,
     ) -> ForgetReport:
         """Deletes everything that memory derived from the selected sessions.
@@ -47,19 +49,30 @@ class Memory:
         Selectors are OR-ed, exact and case-sensitive.
         `sessions`: session ids or keys. `hook_sources`: exact hook sources. `participants`: raw participant ids, in any
         identity namespace. `since`: ISO 8601; only sessions created at or after it. `dry_run`: report what would go and
-        change nothing. `keep_shared`: keep quoted lines whose only snippets surviving sessions also said. `on_step` is
-        told the name of each step.
+        change nothing. `keep_shared`: keep quoted lines whose only snippets surviving sessions also said.
+        `certificate`: the file to write a signed certificate to, and the file of the private key (`cenotaph keys new`);
+        it is written when the deletion was completed, and not in a dry run. `on_step` is told the name of each step.
 
         Source transcripts stay. Look at `report.pending` (or `report.exit_status`): what it names is not yet gone, and
         the same call finishes it.
 
-        Raises `SelectionError` (no selector, a blank one, a bad date), `ForgetRefused` before anything is written,
-        `StoreBusy`, `StoreCorrupt`, `StoreTooNew`, `ConfigError`, `OSError`.
+        Raises `SelectionError` (no selector, a blank one, a bad date), `ForgetRefused` or `KeyUnusable` before anything
+        is written, `StoreBusy`, `StoreCorrupt`, `StoreTooNew`, `ConfigError`, `OSError`.
         """
         wish = Wish(selectors(sessions, hook_sources, participants, since), keep_shared)
         if dry_run:
             return apply.preview(self._place, wish, on_step)
-        return apply.forget(self._place, wish, on_step)
+        if certificate is None:
+            return apply.forget(self._place, wish, on_step)
+        return self._forget_certified(wish, Path(certificate[0]), Path(certificate[1]), on_step)
+
+    def _forget_certified(self, wish: Wish, path: Path, key_file: Path, on_step: Callable[[str], None]) -> ForgetReport:
+        from cenotaph.forget.attest import Census, notary, write_certificate  # noqa: PLC0415 -- loads cryptography
+
+        signer, census = notary(path, key_file), Census()
+        report = apply.forget(self._place, wish, on_step, census)
+        write_certificate(self._place, wish, report, census, signer)
+        return report
 
     def verify(self, *, receipts: Sequence[str] = ()) -> ReceiptVerification:
         """Looks whether anything of past erasures has come back, from the keyed hashes that their receipts keep.

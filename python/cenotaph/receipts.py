@@ -11,6 +11,7 @@ import hmac
 import json
 import os
 import secrets
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
     from cenotaph.place import Place
 
 _KEY_BYTES = 32
+_TEMPORARY = ".cenotaph-{}.tmp"
+_ATTEMPTS = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,12 +61,10 @@ def receipt_key(state_dir: Path, *, create: bool) -> bytes:
     Raises `ConfigError` when there is none (and none is to be made) or the file holds something else, `OSError`.
     """
     path = key_path(state_dir)
+    if create:
+        _make_key(path)
     if not path.exists():
-        if not create:
-            raise ConfigError(
-                f"There is no receipt key at {path}: no receipt was written here, or the key was destroyed"
-            )
-        _write_key(path)
+        raise ConfigError(f"There is no receipt key at {path}: no receipt was written here, or the key was destroyed")
     key = path.read_bytes()
     if len(key) != _KEY_BYTES:
         message = f"{path} is no receipt key of {_KEY_BYTES} bytes; put back the one that receipts were written with"
@@ -71,10 +72,24 @@ def receipt_key(state_dir: Path, *, create: bool) -> bytes:
     return key
 
 
+def _make_key(path: Path) -> None:
+    """Makes the key unless there is one, and removes what a killed run left.
+
+    Another run may be at work: then its file is removed here, or ours there, and who lost it tries again.
+    """
+    path.parent.mkdir(mode=0o700, exist_ok=True)
+    for left in path.parent.glob(_TEMPORARY.format("*")):
+        left.unlink(missing_ok=True)
+    for _ in range(_ATTEMPTS):
+        if path.exists():
+            return
+        with suppress(FileNotFoundError):
+            _write_key(path)
+
+
 def _write_key(path: Path) -> None:
     """Makes the key under a temporary name first: a reader finds all of it or nothing, and of two writers one wins."""
-    path.parent.mkdir(mode=0o700, exist_ok=True)
-    fresh = path.with_name(f".cenotaph-{secrets.token_hex(4)}.tmp")
+    fresh = path.with_name(_TEMPORARY.format(secrets.token_hex(4)))
     descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     try:
         with os.fdopen(descriptor, "wb") as file:
@@ -87,7 +102,7 @@ def _write_key(path: Path) -> None:
             return
         _core.sync_folders([path])
     finally:
-        fresh.unlink()
+        fresh.unlink(missing_ok=True)
 
 
 def keyed(key: bytes, kind: str, value: str) -> str:
@@ -128,8 +143,9 @@ def _erasure(links: list[_core.Link]) -> Erasure:
 
 
 def _counted(stage: str, body: dict[str, Any]) -> list[tuple[str, int]]:
-    counts: dict[str, int] = body if stage == "deleted" else body.get("files", {}) if stage == "completed" else {}
-    return list(counts.items())
+    counts: dict[str, Any] = body if stage == "deleted" else body.get("files", {}) if stage == "completed" else {}
+    # A chain that was tampered with is read, too: its check says where.
+    return [(name, count) for name, count in counts.items() if isinstance(count, int)]
 
 
 def open_erasures(place: Place, memory: _core.Store, sessions: Iterable[str]) -> list[Erasure]:

@@ -96,7 +96,7 @@ def test_keys_of_another_kind(tmp_path: Path) -> None:
 
 
 def test_an_encrypted_key(tmp_path: Path) -> None:
-    data = Ed25519PrivateKey.generate().private_bytes(
+    data = Ed25519PrivateKey.from_private_bytes(bytes(range(32))).private_bytes(
         Encoding.PEM, PrivateFormat.PKCS8, BestAvailableEncryption(b"word")
     )
     with pytest.raises(KeyUnusable, match="is encrypted"):
@@ -111,8 +111,10 @@ def test_an_encrypted_key(tmp_path: Path) -> None:
         bytes(32),
         b"-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n",
         b"-----BEGIN PUBLIC KEY-----\nAAAA\n-----END PUBLIC KEY-----\n",
-        Ed25519PrivateKey.generate().private_bytes(Encoding.PEM, PrivateFormat.OpenSSH, CLEAR),
-        Ed25519PrivateKey.generate().private_bytes(Encoding.DER, PrivateFormat.PKCS8, CLEAR),
+        Ed25519PrivateKey.from_private_bytes(bytes(range(32))).private_bytes(
+            Encoding.PEM, PrivateFormat.OpenSSH, CLEAR
+        ),
+        Ed25519PrivateKey.from_private_bytes(bytes(range(32))).private_bytes(Encoding.DER, PrivateFormat.PKCS8, CLEAR),
     ],
 )
 def test_garbage(tmp_path: Path, data: bytes) -> None:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import shutil
 import sqlite3
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from raw import Needle, scan
+from raw import Needle, Piece, look, pieces_of
 
 import cenotaph
 from scene import SECRET, SURVIVOR, TARGET, agent_rows, own, play, state_rows
@@ -80,10 +79,11 @@ def differing(left: dict[str, Any], right: dict[str, Any]) -> dict[str, tuple[An
     return found
 
 
-def residue(maker: StateMaker, needles: Iterable[Needle] = (SAID,)) -> list[str]:
-    """Where anything that was said can still be read, and temporary files that are left."""
+def residue(maker: StateMaker, pieces: list[Piece] | None = None) -> list[str]:
+    """Where anything that was said (or one of these pieces) can still be read, and temporary files that are left."""
+    wanted = pieces_of([SAID]) if pieces is None else pieces
     left = [str(path) for path in maker.root.rglob("*") if path.name.endswith(".tmp") or ".cenotaph-" in path.name]
-    return [*map(str, scan([maker.root], needles)), *left]
+    return [*map(str, look([maker.root], wanted)), *left]
 
 
 def damaged(maker: StateMaker) -> list[str]:

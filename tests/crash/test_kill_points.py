@@ -1,7 +1,7 @@
 """SIGKILL at every named kill point, and at two hundred moments: the next run ends where an uninterrupted one does.
 
-`CENOTAPH_KILL_POINTS=log:PATH` appends the name of every kill point that is passed; `kill:NAME:N` kills the process when
-NAME is passed for the N-th time.
+`CENOTAPH_KILL_POINTS=log:PATH` appends the name of every kill point that is passed; `kill:NAME:N` kills the process
+when NAME is passed for the N-th time.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from pathlib import Path
 import planting
 import pytest
 from forks import Ended, Forks, forks
+from raw import present
 from stage import Stage, damaged, differing, meaning, residue, scene
 
 from conftest import CommandLine
@@ -61,8 +62,9 @@ def everything(maker: StateMaker) -> Play:
         markers = f"{planting.marker(other)}\n{planting.marker(key)}\n"
         maker.file(f"memory/many-{number:02d}.md", f"# Kept\n\n{markers}- stacked entry {number}\n\nkept too\n")
     staged.seal()
-    needles = planting.needles_of(LIVE)
-    return Play(maker, ["--session", planting.TARGET], lambda: residue(maker, needles))
+    there = present([maker.root], planting.needles_of(LIVE))
+    assert {kind for kind, _, _ in there} == {kind.name for kind in LIVE}
+    return Play(maker, ["--session", planting.TARGET], lambda: residue(maker, there))
 
 
 def generated(folder: Path, shared: Path) -> Play:

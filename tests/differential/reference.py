@@ -568,8 +568,9 @@ class Scrub:
         key = key_of(lines[number])
         if key is None:
             return None
-        above = number > 0 and number - 1 not in self.removed and LINEAGE.fullmatch(lines[number - 1])
-        first = number - 1 if above else number
+        # The peer cuts lines out as it goes: what is above a marker then is the last line that stayed.
+        above = next((each for each in reversed(range(number)) if each not in self.removed), None)
+        first = above if above is not None and LINEAGE.fullmatch(lines[above]) else number
         start = number + 1
         if self.rules.v2:
             while start < len(lines) and blank(lines[start]):

@@ -5,10 +5,14 @@ Not part of the ordinary run: the program is 650 MB and takes seconds to start.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
+import signal
+import sqlite3
 import subprocess
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -23,7 +27,7 @@ from world import World, read_workspace
 
 from conftest import CommandLine
 from notes import COMMON, GONE_KEYS, KEPT, KEPT_KEYS, SAID, SURVIVOR, TARGET, TARGET_KEY, notes
-from state_maker import STATE_DB, StateMaker, corpus_line, database
+from state_maker import AGENT_DB, STATE_DB, StateMaker, corpus_line, database
 
 OCDIR = os.environ.get("OCDIR", "")
 pytestmark = [
@@ -33,18 +37,22 @@ pytestmark = [
 ]
 
 
-def host(state: Path, command: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """Runs a memory command of the real program."""
+def host_environment(state: Path) -> dict[str, str]:
+    """What the real program is started with."""
     home = state.parent / "home"
     home.mkdir(exist_ok=True)
-    environment = {**os.environ, "OPENCLAW_STATE_DIR": str(state), "HOME": str(home), "TZ": "UTC"}
+    return {**os.environ, "OPENCLAW_STATE_DIR": str(state), "HOME": str(home), "TZ": "UTC"}
+
+
+def host(state: Path, command: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Runs a memory command of the real program."""
     return subprocess.run(
         ["node", f"{OCDIR}/openclaw.mjs", "memory", command, "--agent", "main", *arguments],
         capture_output=True,
         text=True,
         check=False,
         timeout=900,
-        env=environment,
+        env=host_environment(state),
     )
 
 
@@ -106,6 +114,15 @@ def test_two_thousand_sessions(shared: Path, cli: CommandLine, tmp_path: Path, s
     assert unexplained == []
 
 
+def receipts(state: Path) -> list[list[tuple[object, ...]]]:
+    """The rows of our own table, in both databases."""
+    left: list[list[tuple[object, ...]]] = []
+    for path in (state / AGENT_DB.format(agent="main"), state / STATE_DB):
+        with database(path) as db:
+            left.append([tuple(row) for row in db.execute("SELECT * FROM cenotaph_receipts ORDER BY seq")])
+    return left
+
+
 def test_the_real_program_goes_on_with_what_we_leave(shared: Path, cli: CommandLine, tmp_path: Path) -> None:
     pristine = oracle.generate(shared, "s50-seed7", tmp_path)
     arguments = oracle.selection_arguments(pristine, "mix")
@@ -114,14 +131,79 @@ def test_the_real_program_goes_on_with_what_we_leave(shared: Path, cli: CommandL
         config["memory"] = {"search": {"provider": "none"}}
         (state / "openclaw.json").write_text(json.dumps(config))
         cli.forget(state, *arguments)
+        ours = receipts(state)
+        assert all(ours)
         for command in (["status"], ["search", "meeting"], ["index", "--force"]):
             done = host(state, *command)
             assert done.returncode == 0, f"{command}: {done.stdout}{done.stderr}"
         report = host_forget(state, *arguments, "--dry-run")
         assert set(report["artifacts"].values()) == {0}
         assert report["entryKeys"] == []
+        assert receipts(state) == ours, "it accepts our tables and leaves them alone"
         again = cli.forget(state, *arguments, "--dry-run")
         assert {name for name, count in again["artifacts"].items() if count} <= {"embeddingCacheRows"}
+
+
+def tree(root: int) -> list[int]:
+    """A process and all that it started: the real program does its work in a child."""
+    parents: dict[int, int] = {}
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            with contextlib.suppress(OSError):
+                parents[int(entry.name)] = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
+    found = {root}
+    while more := {pid for pid, parent in parents.items() if parent in found} - found:
+        found |= more
+    return sorted(found)
+
+
+def is_locked(state: Path) -> bool:
+    """Whether somebody holds the lock of the workspace."""
+    db = sqlite3.connect(f"file:{state / STATE_DB}?mode=ro", uri=True, timeout=5)
+    try:
+        query = "SELECT 1 FROM plugin_state_entries WHERE namespace = 'short-term-locks'"
+        return db.execute(query).fetchone() is not None
+    finally:
+        db.close()
+
+
+def test_the_real_program_has_the_lock(shared: Path, cli: CommandLine, tmp_path: Path) -> None:
+    """It is stopped while it has it: we wait, and go on when it has gone on and given it back."""
+    pristine = oracle.generate(shared, "s500-seed7", tmp_path)
+    facts = oracle.tool(shared, "residue").forgotten_tokens(
+        json.loads(Path(f"{pristine}.manifest.json").read_text()), "tenth", "vanish"
+    )
+    wish = ["forget", "--agent", "main", *oracle.selection_arguments(pristine, "tenth"), "--json"]
+    with oracle.staged(pristine) as state:
+        quiet: dict[str, Any] = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+        theirs = subprocess.Popen(
+            ["node", f"{OCDIR}/openclaw.mjs", "memory", *wish], env=host_environment(state), **quiet
+        )
+        while not is_locked(state):
+            assert theirs.poll() is None, "it ended before it was seen with the lock"
+            time.sleep(0.002)
+        stopped = tree(theirs.pid)
+        for pid in stopped:
+            os.kill(pid, signal.SIGSTOP)
+        held = is_locked(state)
+        begun = time.monotonic()
+        ours = subprocess.Popen([*cli.command, "--state-dir", str(state), *wish], env=cli.environment(), **quiet)
+        try:
+            time.sleep(3)
+            assert not held or ours.poll() is None, "it did not wait"
+        finally:
+            for pid in stopped:
+                os.kill(pid, signal.SIGCONT)
+        assert ours.wait(60) in (0, 3)
+        assert time.monotonic() - begun < 30
+        assert theirs.wait(120) == 0
+        assert held, "the lock was given back before the program was stopped: nothing was tested"
+        assert cli.forget(state, *wish[3:-1])["pending"] == []
+        left = oracle.tool(shared, "residue").scan(state, facts)
+        # What the other one left in free pages nobody knows any more: it took the corpus, too.
+        assert set(left) <= {AGENT_DB.format(agent="main"), STATE_DB}
+        tables = {table for entry in left.values() for table in entry["liveRows"]}
+        assert [table for table in tables if not table.endswith(" (term)")] == []
 
 
 def random_notes(count: int) -> list[bytes]:

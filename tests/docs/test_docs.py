@@ -76,7 +76,11 @@ def test_the_package_opens_no_database_from_python(path: Path) -> None:
 LAYERS = [
     "cli",
     "memory",
+    "certify",
     "forget",
+    "verify",
+    "ledger",
+    "receipts",
     "place",
     "session_store",
     "sessions",

@@ -489,7 +489,7 @@ def recall_rows_of_before(scene: Scene, needle: Needle) -> None:
                 "memory_index_chunks WHERE path IN (?, 'memory/b.md')", (text, MEANWHILE),
             )  # fmt: skip
         with db:
-            db.execute("UPDATE memory_index_chunk_recall_metadata SET triggers = 'x' WHERE triggers IS NOT NULL")
+            db.execute("UPDATE memory_index_chunk_recall_metadata SET triggers = 'x' WHERE triggers = ?", (text,))
             db.execute("DELETE FROM memory_index_chunks WHERE path = ?", (MEANWHILE,))
 
     scene.agent(work)

@@ -17,6 +17,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeAlias
 
 TAIL = 8
 """Bytes of the end of a word: the beginning is cut off in full-text segments when a neighbour begins alike."""
@@ -35,6 +36,10 @@ class Needle:
     words: tuple[str, ...] = ()
     digest: str = ""
     vector: tuple[float, ...] = ()
+
+
+Piece: TypeAlias = tuple[str, str, bytes]
+"""Kind of the needle, spelling, bytes."""
 
 
 @dataclass(frozen=True)
@@ -139,7 +144,7 @@ def files_below(roots: Iterable[Path]) -> Iterator[Path]:
                     yield path
 
 
-def search(name: str, data: bytes, wanted: list[tuple[str, str, bytes]], depth: int = 0) -> Iterator[Hit]:
+def search(name: str, data: bytes, wanted: list[Piece], depth: int = 0) -> Iterator[Hit]:
     """All pieces in some bytes and in the members within: the first place of each."""
     for kind, spelling, piece in wanted:
         at = data.find(piece)
@@ -152,8 +157,23 @@ def search(name: str, data: bytes, wanted: list[tuple[str, str, bytes]], depth: 
 
 def scan(roots: Iterable[Path], needles: Iterable[Needle]) -> list[Hit]:
     """Every place in every file below the roots that holds a piece of a needle."""
-    wanted = [(needle.kind, name, piece) for needle in needles for name, piece in pieces(needle)]
+    return look(roots, pieces_of(needles))
+
+
+def pieces_of(needles: Iterable[Needle]) -> list[Piece]:
+    """The pieces of all needles."""
+    return [(needle.kind, name, piece) for needle in needles for name, piece in pieces(needle)]
+
+
+def look(roots: Iterable[Path], wanted: list[Piece]) -> list[Hit]:
+    """Every place in every file below the roots that holds one of these pieces."""
     return [hit for path in files_below(roots) for hit in search(str(path), path.read_bytes(), wanted)]
+
+
+def present(roots: Iterable[Path], needles: Iterable[Needle]) -> list[Piece]:
+    """Those pieces of the needles that some file holds: what can be left of them by a program that only removes."""
+    found = {(hit.kind, hit.spelling) for hit in scan(roots, needles)}
+    return [piece for piece in pieces_of(needles) if piece[:2] in found]
 
 
 def told(hits: Iterable[Hit], limit: int = 12) -> str:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import pytest
-from planting import KINDS, Kind, begin, careless, needles_of, purge_carelessly, spelled_otherwise, stage
+from planting import KINDS, TARGET, Kind, begin, careless, needles_of, purge_carelessly, spelled_otherwise, stage
 from raw import make_needle, scan
 
+from cenotaph.forget import prove
 from state_maker import StateMaker, files_holding
 
 
@@ -28,6 +32,29 @@ def test_words_in_segments_outlive_a_vacuum(either: StateMaker) -> None:
     hits = scan([either.root], needles_of(kinds))
     assert {hit.spelling for hit in hits} == {"word, utf-8"}
     assert {hit.kind for hit in hits} == {"chunk of the transcript"} if either.native else {kind.name for kind in kinds}
+
+
+def test_without_its_means_the_product_says_what_the_scan_finds(
+    either: StateMaker, forget: Callable[..., dict[str, Any]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rows are purged with secure deletion, old bytes are left where they are: its search and this one see the same."""
+    kinds = [kind for kind in KINDS if kind.past]
+    stage(either, kinds)
+
+    def none(*_: object) -> list[object]:
+        return []
+
+    monkeypatch.setattr(prove, "_remedies", none)
+    report = forget(either.state, sessions=[TARGET])
+    hits = {hit.file for hit in scan([either.root], needles_of(kinds))}
+    assert hits == {str(either.agent_db), str(either.state_db)}
+    assert report["verification"]["result"] == "residue"
+    found = report["verification"]["residue"]
+    assert {place["path"] for place in found} == {
+        str(path.relative_to(either.state)) for path in (either.agent_db, either.state_db)
+    }
+    assert {"free", "slack"} <= {place["part"] for place in found}
+    assert len(report["pending"]) == len(found)
 
 
 def test_every_spelling_is_seen(maker: StateMaker) -> None:

@@ -23,6 +23,7 @@ from cenotaph.verify.judge import named
 if TYPE_CHECKING:
     from collections.abc import Generator, Sequence
 
+    from cenotaph.forget.attest import Census
     from cenotaph.forget.plan import Plan, Step, Wish
     from cenotaph.place import Place
 
@@ -83,8 +84,10 @@ def preview(place: Place, wish: Wish, step: Step) -> ForgetReport:
     raise _core.StoreBusy(_UNSTEADY)
 
 
-def forget(place: Place, wish: Wish, step: Step) -> ForgetReport:
+def forget(place: Place, wish: Wish, step: Step, census: Census | None = None) -> ForgetReport:
     """Deletes what the selected sessions left behind, looks for it, and reports what was measured.
+
+    `census`, where one is given, is told which entries there were before and afterwards.
 
     Raises `ForgetRefused` before anything is written, `StoreBusy` when a lock is held for over 10 seconds,
     `StoreError`, `ConfigError`, `OSError`. A file that cannot be rewritten, or residue that was found, is `pending` in
@@ -105,7 +108,11 @@ def forget(place: Place, wish: Wish, step: Step) -> ForgetReport:
             _refuse_early(place, stores, plan)
             key = receipt_key(place.state_dir, create=True)
             evidence = new_evidence(place, stores, plan, key)
+            if census:
+                census.begin(plan.listing.files, key)
             plan = _destroy(place, stores, wish, step, plan, tally, evidence)
+            if census:
+                census.end(plan.listing.files, key, plan.lineage.entry_keys)
         proof = prove(place, stores, evidence, step, finished=not (tally.pending or plan.unread))
         tally.pending += proof.pending
         receipt = _complete(place, stores, evidence, tally, proof, finished=not (tally.pending or plan.unread))
@@ -231,7 +238,7 @@ def _destroy(
             continue
         step("Rewriting memory files")
         _rewrite_files(plan.changed, plan.scrubber, tally)
-        if tally.pending or not _changed_since(plan):
+        if tally.pending or not _changed_since(place, plan):
             break
         plan = make_plan(place, stores, wish, step, plan.lineage.entry_keys)
     else:
@@ -287,12 +294,19 @@ def _rewrite_files(files: Sequence[_core.MemoryFile], scrubber: _core.Scrubber, 
     _core.sync_folders(rewritten)
 
 
-def _changed_since(plan: Plan) -> bool:
-    """Whether a file that the plan left alone, or a corpus file, is not the one that was read."""
+def _changed_since(place: Place, plan: Plan) -> bool:
+    """Whether there are other files now, or one that the plan left alone, or a corpus file, is not the one it read."""
+    listing = _core.memory_files(place.workspace)
+    if _paths(listing) != _paths(plan.listing):
+        return True
     left_alone = [not scan.changed for scan in plan.scans] + [True] * len(plan.listing.corpus)
     corpus = [_core.MemoryFile(path, path) for path in plan.listing.corpus]
     now = _core.file_stamps([*plan.listing.files, *corpus])
     return any(same and before != after for same, before, after in zip(left_alone, plan.stamps, now, strict=True))
+
+
+def _paths(listing: _core.MemoryFiles) -> list[str]:
+    return [*(file.path for file in listing.files), *listing.corpus]
 
 
 def _destroy_evidence(place: Place, stores: Stores, step: Step, plan: Plan, tally: _Tally) -> None:
@@ -308,12 +322,18 @@ def _destroy_evidence(place: Place, stores: Stores, step: Step, plan: Plan, tall
     _core.sync_folders(files)
     if tally.pending:
         return
-    for path, (old, reason) in zip(plan.listing.leftovers, _core.remove_leftovers(plan.listing.leftovers), strict=True):
-        tally.replaced(place.relative(path), old)
+    swept = [
+        (path, *outcome)
+        for path, outcome in zip(plan.listing.leftovers, _core.remove_leftovers(plan.listing.leftovers), strict=True)
+    ]
+    for store in (stores.memory, stores.state):
+        swept += _core.sweep_beside(store) if store else []
+    for path, old, reason in swept:
+        tally.replaced(named(place, path), old)
         if reason is None:
             tally.leftovers += 1
         else:
-            tally.pending.append(f"{place.relative(path)}: {reason}")
+            tally.pending.append(f"{named(place, path)}: {reason}")
     if stores.memory and not plan.hidden:
         step("Deleting origin rows")
         gone = stores.memory.delete_origins(place.agent, plan.lineage.entry_keys)

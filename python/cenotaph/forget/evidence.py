@@ -99,10 +99,7 @@ def hashed_selectors(wish: Wish, key: bytes) -> Iterable[dict[str, str]]:
     for kind, values in named:
         yield from ({"kind": kind, "value": keyed(key, kind, value)} for value in sorted(values))
     if asked.since_ms is not None:
-        from datetime import UTC, datetime  # noqa: PLC0415 -- only this selector needs it
-
-        stamp = datetime.fromtimestamp(asked.since_ms / 1000, UTC)
-        yield {"kind": "since", "value": stamp.isoformat(timespec="milliseconds").replace("+00:00", "Z")}
+        yield {"kind": "since", "value": layout.iso_moment(asked.since_ms)}
 
 
 def completed_body(evidence: Evidence, proof: Proof, files: dict[str, int]) -> str:

@@ -1,8 +1,8 @@
 """Looking for what was removed until nothing is found, with the cheapest means that gets there.
 
-A purge overwrites what it frees. What others freed before, without `secure_delete`, may lie in full-text segments, free
-pages and the slack of used ones: each has a remedy of its own, in rising order of cost, and the next one is only used
-where a search found something that needs it.
+A purge overwrites what it frees. What others freed before, without `secure_delete`, may lie in full-text
+segments, free pages and the slack of used ones: each has a remedy of its own, in rising order of cost, and the next one
+is only used where a search found something that needs it.
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ from cenotaph.verify.judge import KEPT_TABLES, Verdict, judge, named, roots_of
 from cenotaph.verify.process import find
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from cenotaph.forget.evidence import Evidence
     from cenotaph.forget.plan import Step
     from cenotaph.forget.stores import Stores
@@ -30,6 +32,9 @@ _PARTS: dict[Remedy, frozenset[str]] = {
     "vacuum": frozenset({"slack"}),
 }
 _STORE = _core.Store | _core.StateStore
+
+
+_SHADOW = ".memory-reindex-"
 
 
 @dataclass(slots=True)
@@ -110,16 +115,18 @@ def _calls_for(hit: Hit, remedy: Remedy) -> bool:
 def _apply(name: str, store: _STORE, remedy: Remedy, proof: Proof) -> None:
     """A remedy that cannot be applied leaves its residue, which the next search reports."""
     try:
-        if remedy == "full-text":
-            _core.rebuild_full_text(store)
-        elif remedy == "freelist":
-            _core.erase_free_pages(store)
-        else:
-            _core.vacuum(store)
+        _MEANS[remedy](store)
         proof.used.add(remedy)
     except (_core.StoreBusy, OSError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
         proof.pending.append(f"{name}: old bytes were not erased ({remedy}): {reason}")
+
+
+_MEANS: dict[Remedy, Callable[[_STORE], object]] = {
+    "full-text": _core.rebuild_full_text,
+    "freelist": _core.erase_free_pages,
+    "vacuum": _core.vacuum,
+}
 
 
 def _what_is_left(place: Place, verdict: Verdict, *, pinned: bool) -> list[str]:
@@ -137,4 +144,5 @@ def _words(place: Place, hit: Hit) -> str:
         "row": f"rows of {hit.table} in " if hit.table else "pages of ",
         "member": "packed content of ",
     }.get(hit.part, "")
-    return f"Residue: {hit.needles} forgotten texts in {where}{named(place, hit.path)}"
+    building = "; an index run is building it, run this again when it has ended" if _SHADOW in hit.path else ""
+    return f"Residue: {hit.needles} forgotten texts in {where}{named(place, hit.path)}{building}"

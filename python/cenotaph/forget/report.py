@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Literal
 from pydantic import BaseModel, ConfigDict, SerializerFunctionWrapHandler, model_serializer
 from pydantic.alias_generators import to_camel
 
+from cenotaph import layout
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -235,7 +237,7 @@ def _details(report: ForgetReport) -> Iterator[str]:
     yield from _joined("Mixed-lineage entry keys", report.mixed_lineage_entry_keys)
     yield from _joined("Untargetable entry keys", report.untargetable_entry_keys)
     for write in report.curated_writes:
-        yield f"Curated write retained: {write.relative_path} ({_iso(write.observed_at)})"
+        yield f"Curated write retained: {write.relative_path} ({layout.iso_moment(write.observed_at)})"
     for match in report.external_matches:
         yield f"External match, not edited: {match.path} ({match.entries} entries, {match.lines} quoted lines)"
     yield from (f"Refused: {refusal}" for refusal in report.refusals)
@@ -299,10 +301,3 @@ def _identities(match: ParticipantMatch) -> str:
     if not match.identities:
         return "no live match"
     return ", ".join(json.dumps(identity, ensure_ascii=False, separators=(",", ":")) for identity in match.identities)
-
-
-def _iso(milliseconds: int) -> str:
-    from datetime import UTC, datetime  # noqa: PLC0415 -- only a report with curated writes needs it
-
-    stamp = datetime.fromtimestamp(milliseconds // 1000, UTC)
-    return f"{stamp:%Y-%m-%dT%H:%M:%S}.{milliseconds % 1000:03d}Z"

@@ -25,6 +25,9 @@ use crate::{Result, interrupt};
 const SHORTEST: usize = 24;
 /// Bytes of a text that are looked for; what holds more of it holds these.
 const LONGEST: usize = 256;
+/// Bytes up to which a snippet is looked for as a whole: a survivor may begin like it. Ingestion cuts snippets to 280
+/// UTF-16 units.
+const LONGEST_SNIPPET: usize = 1024;
 /// Bytes of a full-text term that is looked for.
 const WORD: usize = 8;
 /// Needles of a kind that are kept in memory. Of more, those with the smallest hashes are taken: a fair sample.
@@ -233,8 +236,13 @@ struct Candidates {
 
 impl Candidates {
     fn add_snippet(&mut self, snippet: &[u8]) {
+        let text = unlabelled(snippet);
         if utf16_len(snippet) >= SHORTEST {
-            self.snippets.add(start_of(unlabelled(snippet)));
+            if text.len() <= LONGEST_SNIPPET {
+                self.snippets.add(text);
+            } else {
+                self.derived.add(start_of(text));
+            }
         }
         self.add_words(snippet);
     }
@@ -378,8 +386,11 @@ impl Sieve {
 
 impl Struck {
     fn new(needles: Vec<Needle>) -> Self {
+        let compiled = Needles::new(needles.clone());
+        // Hits are numbered by what was compiled: nothing may have been left out.
+        debug_assert_eq!(compiled.len(), needles.len());
         Self {
-            compiled: Needles::new(needles.clone()),
+            compiled,
             found: vec![false; needles.len()],
             needles,
         }
@@ -474,7 +485,8 @@ fn is_accent(letter: char) -> bool {
 /// Whether a member of a row may say something: ids, hashes, dates and relative paths have no blank, and a folder of
 /// somebody's machine, which may have one, stands in many rows that stay.
 fn is_prose(text: &str) -> bool {
-    !text.starts_with('/') && text.contains(|letter: char| letter.is_whitespace() || !letter.is_ascii())
+    !text.starts_with('/')
+        && text.contains(|letter: char| letter.is_whitespace() || !letter.is_ascii())
 }
 
 fn strings(value: &serde_json::Value, show: &mut impl FnMut(&str)) {

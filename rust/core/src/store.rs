@@ -3,6 +3,7 @@
 //! One reader serves both kinds of database: those that OpenClaw made and those of our own.
 //! Reading changes no file, not even a `-wal`; deleting overwrites what it frees (`secure_delete`).
 
+pub mod beside;
 pub mod chunks;
 pub mod connection;
 mod ddl;

@@ -28,7 +28,7 @@ pub enum Fate {
     Linked,
     /// The file system does not write in place.
     Unsupported,
-    /// They could not be written.
+    /// They could not be written, or not to the end.
     Failed,
 }
 
@@ -52,21 +52,29 @@ pub(crate) fn overwrite(file: &mut File, writable: bool) -> Old {
         _ if !in_place => Fate::Unsupported,
         Ok(found) if writable => {
             let size = u64::try_from(found.st_size).unwrap_or(0);
-            blank(file, size).map_or(Fate::Failed, |()| Fate::Overwritten)
+            match blank(file, size, interrupt::asked) {
+                Ok(true) => Fate::Overwritten,
+                Ok(false) | Err(_) => Fate::Failed,
+            }
         }
         _ => Fate::Failed,
     };
     Old { file_system, fate }
 }
 
-fn blank(file: &mut File, mut size: u64) -> io::Result<()> {
+/// False when it was stopped before the end.
+fn blank(file: &mut File, mut size: u64, stop: impl Fn() -> bool) -> io::Result<bool> {
     file.seek(SeekFrom::Start(0))?;
-    while size > 0 && !interrupt::asked() {
+    while size > 0 {
+        if stop() {
+            return Ok(false);
+        }
         let part = usize::try_from(size).map_or(BLANK.len(), |size| size.min(BLANK.len()));
         file.write_all(&BLANK[..part])?;
         size -= part as u64;
     }
-    file.sync_data()
+    file.sync_data()?;
+    Ok(true)
 }
 
 /// Type of the file system that holds a file, and whether it writes in place. Numbers: `statfs(2)`.
@@ -86,5 +94,20 @@ fn file_system(file: &File) -> (&'static str, bool) {
         0xF2F5_2010 => ("f2fs", false),
         0xCA45_1A4E => ("bcachefs", false),
         _ => ("other", true),
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blocks_that_were_not_all_written_are_not_called_overwritten() {
+        let mut file = tempfile::tempfile().unwrap();
+        file.write_all(b"text").unwrap();
+        assert!(!blank(&mut file, 4, || true).unwrap());
+        assert!(blank(&mut file, 4, || false).unwrap());
+        assert!(blank(&mut file, 0, || true).unwrap());
     }
 }

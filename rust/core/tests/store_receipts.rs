@@ -72,9 +72,20 @@ fn a_link_goes_with_the_transaction_that_it_tells_of() {
 }
 
 #[test]
+fn an_erasure_is_completed_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = native(folder.path());
+    store.keep_receipt(receipt("one"));
+    bury(&store, "a");
+    store.complete_receipt("one", "main", "{}", 6).unwrap();
+    store.complete_receipt("one", "main", "{}", 7).unwrap();
+    assert_eq!(store.receipts().unwrap().len(), 2);
+}
+
+#[test]
 fn every_alteration_breaks_the_chain() {
     let damage = [
-        ("UPDATE cenotaph_receipts SET body = '{}' WHERE seq = 2", 2),
+        ("UPDATE cenotaph_receipts SET body = '[]' WHERE seq = 2", 2),
         (
             "UPDATE cenotaph_receipts SET created_at = 9 WHERE seq = 1",
             1,

@@ -1,5 +1,6 @@
 //! What either database can do about its receipts and its unused pages.
 
+use std::ffi::OsString;
 use std::sync::Arc;
 
 use cenotaph_core::store::{self, Freed, Receipt};
@@ -7,6 +8,7 @@ use cenotaph_core::{Result, killpoint};
 use pyo3::prelude::*;
 
 use crate::call::{detached, interruptible};
+use crate::scan::{OldBlocks, blocks, reason};
 use crate::state::StateStore;
 use crate::store::{Handle, Store};
 
@@ -19,6 +21,7 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(receipt_shingles, module)?)?;
     module.add_function(wrap_pyfunction!(check_receipts, module)?)?;
     module.add_function(wrap_pyfunction!(erase_free_pages, module)?)?;
+    module.add_function(wrap_pyfunction!(sweep_beside, module)?)?;
     module.add_function(wrap_pyfunction!(rebuild_full_text, module)?)?;
     module.add_function(wrap_pyfunction!(vacuum, module)?)?;
     module.add_function(wrap_pyfunction!(kill_point, module)?)
@@ -153,6 +156,18 @@ fn erase_free_pages(py: Python<'_>, store: Either<'_>) -> PyResult<&'static str>
         Freed::Released => "released",
         Freed::Blanked => "blanked",
     })
+}
+
+type Swept = (OsString, Option<OldBlocks>, Option<String>);
+
+#[pyfunction]
+fn sweep_beside(py: Python<'_>, store: Either<'_>) -> PyResult<Vec<Swept>> {
+    let swept = long(py, &store, store::Store::sweep_beside)?;
+    let outcome = |(path, outcome): store::beside::Swept| match outcome {
+        Ok(old) => (path.into_os_string(), old.map(blocks), None),
+        Err(error) => (path.into_os_string(), None, Some(reason(&error))),
+    };
+    Ok(swept.into_iter().map(outcome).collect())
 }
 
 #[pyfunction]

@@ -183,12 +183,12 @@ pub struct FileScan {
 }
 
 /// Type of a file system, and what became of old blocks on it.
-type OldBlocks = (&'static str, &'static str);
+pub type OldBlocks = (&'static str, &'static str);
 
 /// Lines removed, what became of the old blocks, and the reason when nothing was.
 type CorpusRewrite = (u64, Option<OldBlocks>, Option<String>);
 
-fn blocks(old: Old) -> OldBlocks {
+pub fn blocks(old: Old) -> OldBlocks {
     (old.file_system, old.fate.name())
 }
 
@@ -359,7 +359,7 @@ fn rewritten(outcome: Result<Option<(Scrub, Old)>>) -> FileScan {
 }
 
 /// The reason alone; the caller knows which file it is about.
-fn reason(error: &Error) -> String {
+pub fn reason(error: &Error) -> String {
     match error {
         Error::Io { source, .. } => plain(source),
         other => other.to_string(),

@@ -1,4 +1,4 @@
-//! Which 8 bytes of a window it is found by.
+//! Which bytes of a window it is found by.
 //!
 //! Any would do. Those that are rare in the whole set lead to few comparisons, and so do those without the letters that
 //! every text is full of.
@@ -32,6 +32,12 @@ impl Census {
 
     /// Offset of the best anchor of `text`, which has 8 bytes or more.
     pub(super) fn best(&self, text: &[u8]) -> usize {
+        self.best_region(text, ANCHOR)
+    }
+
+    /// Offset of the `length` bytes, 8 or more, in which the most common 8 bytes are least common. `text` has `length` bytes
+    /// or more.
+    pub(super) fn best_region(&self, text: &[u8], length: usize) -> usize {
         let cost = |word: u64| {
             (
                 is_flat(word),
@@ -39,8 +45,11 @@ impl Census {
                 commonness(word),
             )
         };
-        let costs = words(text).map(cost).enumerate();
-        costs.min_by_key(|&(_, cost)| cost).map_or(0, |(at, _)| at)
+        let costs: Vec<_> = words(text).map(cost).collect();
+        let regions = costs.windows(length + 1 - ANCHOR).enumerate();
+        regions
+            .min_by_key(|(_, region)| region.iter().max().copied())
+            .map_or(0, |(at, _)| at)
     }
 
     #[allow(clippy::cast_possible_truncation, reason = "at most 24 bits are left")]

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use super::needles::Needles;
 use super::pattern::Pattern;
-use super::stream::{STEP, Scan};
+use super::stream::Scan;
 use crate::{Error, Result};
 
 /// How deep packed data inside packed data is opened.
@@ -58,7 +58,7 @@ pub(super) fn scan<'r>(
             stream = level.unpack(stream).map_err(failed)?;
         }
         let (head, mut stream) = peek(stream).map_err(failed)?;
-        let mut scan = Scan::new(needles, buffer, 0, STEP);
+        let mut scan = Scan::new(needles, buffer, 0);
         scan.through(&mut stream, path, report)?;
         match Packing::of(&head) {
             Some(inner) if levels.len() < LEVELS => levels.push(inner),

@@ -64,7 +64,7 @@ impl Needles {
     }
 
     /// The set that [`shingles`](Self::shingles) made, under the same key. It finds their windows exactly like the set it
-    /// was made from, only that texts, and windows longer than 64 bytes, are compared by 8 bytes of a MAC.
+    /// was made from, only that texts are compared by 8 bytes of a MAC.
     ///
     /// # Errors
     /// [`Error::Refused`](crate::Error::Refused) when the shingles are damaged.
@@ -82,7 +82,7 @@ impl Needles {
             shingle.write(&mut records);
         }
         Ok(Self {
-            engine: Engine::hidden(hash, distinct.iter().map(|shingle| shingle.tag)),
+            engine: Engine::hidden(hash, &patterns, distinct.iter().map(|shingle| shingle.tag)),
             count: distinct.len(),
             patterns,
             message: Message::Hidden {
@@ -102,15 +102,15 @@ impl Needles {
         self.count == 0
     }
 
-    /// What a receipt keeps instead of the needles: records of 14 bytes back to back, sorted, so that their order tells
+    /// What a receipt keeps instead of the needles: records of 16 bytes back to back, sorted, so that their order tells
     /// nothing. A set that was made from shingles gives them back, whatever the key.
     ///
-    /// There is one for each spelling of a text as a whole, raw needle and embedding, over the first 64 bytes of it; terms
-    /// and fragments have none. A record shows how the window is spelled, its length, the place of 8 bytes in it, 24 bits
-    /// of a keyed hash of those and 8 bytes of HMAC-SHA256 of the window. Without the key it tells the length, and whether
-    /// two windows share their 8 bytes. The hash of the 8 bytes is fast, not strong: whoever guesses some of them right
-    /// can find its parameters (not the key) and test further guesses. Whoever has the key can test any guess of a whole
-    /// window, which is what it is for.
+    /// There is one for each spelling of a text as a whole, raw needle and embedding; terms and fragments have none. A
+    /// record shows how the window is spelled, its length, the place of 8 bytes in it, 24 bits of a keyed hash of those and
+    /// 8 bytes of HMAC-SHA256 of the window. Without the key it tells the length, and whether two windows share their 8
+    /// bytes. The hash of the 8 bytes is fast, not strong: whoever guesses some of them right can find its parameters (not
+    /// the key) and test further guesses. Whoever has the key can test any guess of a whole window, which is what it is
+    /// for.
     pub fn shingles(&self, key: &[u8]) -> Vec<u8> {
         match &self.message {
             Message::Hidden { shingles, .. } => shingles.clone(),
@@ -157,7 +157,7 @@ impl Needles {
     /// [`Error::Io`](crate::Error::Io) with the name `path`, [`Error::Interrupted`](crate::Error::Interrupted).
     pub fn hits_from(&self, reader: &mut dyn Read, step: usize, path: &Path) -> Result<Vec<Hit>> {
         let (mut hits, mut buffer) = (Vec::new(), Vec::new());
-        let mut scan = Scan::new(self, &mut buffer, 0, step);
+        let mut scan = Scan::with_step(self, &mut buffer, 0, step);
         let mut report = |start, pattern: &Pattern| hits.push(Hit::new(start, pattern));
         scan.through(reader, path, &mut report)?;
         hits.sort_unstable();

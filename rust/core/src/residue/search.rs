@@ -6,13 +6,14 @@
 
 use std::collections::{BTreeMap, HashSet};
 use std::ffi::OsStr;
-use std::fs::{File, Metadata};
+use std::fs::{File, Metadata, OpenOptions};
 use std::io::{ErrorKind, Read, Seek, SeekFrom};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{FileExt, MetadataExt};
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use rayon::prelude::*;
+use rustix::fs::OFlags;
 
 use super::attribute::{Attribution, Pages};
 use super::member::{self, Packing};
@@ -21,7 +22,7 @@ use super::page::Shape;
 use super::pattern::Pattern;
 use super::rows::Rows;
 use super::spelling::Class;
-use super::stream::{STEP, Scan};
+use super::stream::Scan;
 use super::{Found, Part, Place};
 use crate::error::plain;
 use crate::store::{self, Store};
@@ -163,16 +164,7 @@ impl Search<'_> {
     fn read(&self, searched: &mut Searched, buffer: &mut Vec<u8>) -> Result<()> {
         let path = searched.path.clone();
         let failed = |source| Error::io(&path, source);
-        let about = std::fs::symlink_metadata(&path).map_err(failed)?;
-        if !about.is_file() {
-            return Err(failed(std::io::Error::other("it is not a regular file")));
-        }
-        if is_live(&path, &about) {
-            return Err(failed(std::io::Error::other(
-                "this process has the database open",
-            )));
-        }
-        let mut file = File::open(&path).map_err(failed)?;
+        let mut file = open_regular(&path).map_err(failed)?;
         let mut head = [0; 100];
         let length = file.read_at(&mut head, 0).map_err(failed)?;
         let head = &head[..length];
@@ -181,7 +173,7 @@ impl Search<'_> {
         }
         let part = part_by_name(&path);
         let Searched { places, bytes, .. } = searched;
-        let mut scan = Scan::new(self.needles, buffer, 0, STEP);
+        let mut scan = Scan::new(self.needles, buffer, 0);
         let mut report = |offset, pattern: &Pattern| {
             if pattern.class == Class::Whole || part != Part::File {
                 places.add(part, None, offset, pattern.needle);
@@ -225,7 +217,7 @@ impl Search<'_> {
         buffer: &mut Vec<u8>,
     ) -> Result<()> {
         let mut hits = Vec::new();
-        let mut scan = Scan::new(self.needles, buffer, 0, STEP);
+        let mut scan = Scan::new(self.needles, buffer, 0);
         let mut more = Ok(true);
         while matches!(more, Ok(true)) && hits.len() < KEPT_HITS {
             more = scan.step(file, &searched.path, &mut |offset, pattern| {
@@ -325,7 +317,7 @@ impl Search<'_> {
             ..
         } = searched;
         let failed = |source| Error::io(&*path, source);
-        let mut file = File::open(&*path).map_err(failed)?;
+        let mut file = open_regular(path).map_err(failed)?;
         let shown = file.try_clone().map_err(failed)?;
         let mut attribution =
             pages.map(|pages| (pages, Attribution::new(pages, &shown, raw.shape)));
@@ -347,7 +339,7 @@ impl Search<'_> {
         raw.hits.iter().for_each(&mut add);
         if let Some(rest) = raw.rest {
             file.seek(SeekFrom::Start(rest)).map_err(failed)?;
-            let mut scan = Scan::new(self.needles, buffer, rest, STEP);
+            let mut scan = Scan::new(self.needles, buffer, rest);
             let outcome = scan.through(&mut file, path, &mut |offset, pattern| {
                 add(&Hit::new(offset, pattern));
             });
@@ -356,6 +348,30 @@ impl Search<'_> {
         }
         torn.map_or(Ok(()), |error| Err(failed(error)))
     }
+}
+
+/// Opens a regular file that this process has not open as a database. What took its place since it was looked at is neither
+/// followed (a link) nor waited for (a pipe), and is a failure.
+fn open_regular(path: &Path) -> std::io::Result<File> {
+    let about = std::fs::symlink_metadata(path)?;
+    if !about.is_file() {
+        return Err(std::io::Error::other("it is not a regular file"));
+    }
+    if is_live(path, &about) {
+        return Err(std::io::Error::other("this process has the database open"));
+    }
+    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
+    let file = OpenOptions::new()
+        .read(true)
+        .custom_flags(flags.bits().cast_signed())
+        .open(path)?;
+    let opened = file.metadata()?;
+    if (opened.dev(), opened.ino()) != (about.dev(), about.ino()) {
+        return Err(std::io::Error::other(
+            "another file took its place; run the command again",
+        ));
+    }
+    Ok(file)
 }
 
 /// Whether reading the file would drop locks of this process: those on shared memory belong to the database beside it.

@@ -1,7 +1,9 @@
 //! What a receipt keeps of needles: windows as keyed hashes.
 //!
-//! A record has 14 bytes: how the window is spelled (1), its length (1), the offset of its anchor (1), the lower 24 bits of
-//! the keyed hash of the anchor (3, little-endian), and the first 8 bytes of HMAC-SHA256 of the window (8).
+//! A record has 16 bytes: how the window is spelled (1), its length (2), the offset of its anchor (2), the lower 24 bits of
+//! the keyed hash of the anchor (3), and the first 8 bytes of HMAC-SHA256 of the window (8). Numbers are little-endian.
+//!
+//! A window is not cut: a text that stays may begin like one that went.
 
 use super::anchor::{ANCHOR, Census};
 use super::pattern::{Key, TAG};
@@ -9,17 +11,17 @@ use super::spelling::{Class, Window};
 use crate::{Error, Result};
 
 /// Bytes of a record.
-pub(super) const RECORD: usize = 14;
+pub(super) const RECORD: usize = 16;
 
-/// Bytes of the longest window.
-const LONGEST: usize = 64;
+/// Bytes of the longest window whose length a record can hold. Texts that are looked for are far shorter in any spelling.
+const LONGEST: usize = u16::MAX as usize;
 
 /// One window of a needle that is not known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Shingle {
     kind: u8,
-    pub(super) length: u8,
-    pub(super) anchor: u8,
+    pub(super) length: u16,
+    pub(super) anchor: u16,
     /// Hash of the anchor.
     pub(super) tag: u32,
     pub(super) mac: [u8; TAG],
@@ -45,8 +47,8 @@ impl Shingle {
     }
 
     fn new(kind: u8, window: &[u8], anchor: usize, key: &Key) -> Self {
-        // Neither is above 64.
-        let short = |number: usize| u8::try_from(number).unwrap_or(u8::MAX);
+        // Neither is above the longest.
+        let short = |number: usize| u16::try_from(number).unwrap_or(u16::MAX);
         Self {
             kind,
             length: short(window.len()),
@@ -57,7 +59,9 @@ impl Shingle {
     }
 
     pub(super) fn write(&self, out: &mut Vec<u8>) {
-        out.extend([self.kind, self.length, self.anchor]);
+        out.push(self.kind);
+        out.extend(self.length.to_le_bytes());
+        out.extend(self.anchor.to_le_bytes());
         out.extend(&self.tag.to_le_bytes()[..3]);
         out.extend(self.mac);
     }
@@ -72,9 +76,10 @@ impl Shingle {
     }
 
     fn read(record: &[u8; RECORD]) -> Option<Self> {
-        let [kind, length, anchor, low, middle, high, mac @ ..] = *record;
+        let [kind, l0, l1, a0, a1, low, middle, high, mac @ ..] = *record;
+        let (length, anchor) = (u16::from_le_bytes([l0, l1]), u16::from_le_bytes([a0, a1]));
         let fits = usize::from(anchor) + ANCHOR <= usize::from(length);
-        (fits && usize::from(length) <= LONGEST).then(|| Self {
+        fits.then(|| Self {
             kind,
             length,
             anchor,

@@ -7,8 +7,8 @@ use super::needles::Needles;
 use super::pattern::Pattern;
 use crate::{Error, Result, interrupt};
 
-/// Bytes that are read at once.
-pub(super) const STEP: usize = 1 << 20;
+/// Bytes that are read at once: what a core holds in its second cache beside the tables of the engine.
+const STEP: usize = 1 << 18;
 
 /// A search through a stream, step by step.
 ///
@@ -24,8 +24,14 @@ pub(super) struct Scan<'s> {
 }
 
 impl<'s> Scan<'s> {
-    /// Begins at `base` of a stream.
-    pub(super) fn new(
+    /// Begins at `base` of a stream. What is read at once is much more than what is searched again.
+    pub(super) fn new(needles: &'s Needles, buffer: &'s mut Vec<u8>, base: u64) -> Self {
+        let step = STEP.max(4 * overlap(needles));
+        Self::with_step(needles, buffer, base, step)
+    }
+
+    /// The same with another number of bytes that are read at once.
+    pub(super) fn with_step(
         needles: &'s Needles,
         buffer: &'s mut Vec<u8>,
         base: u64,

@@ -112,7 +112,7 @@ mod tests {
         assert!(Message::from_bytes(&bytes[..bytes.len() - 1]).is_err());
         let hidden = Message::Hidden {
             key: b"key".to_vec(),
-            shingles: vec![1; 14],
+            shingles: vec![1; 16],
         };
         let bytes = hidden.to_bytes();
         assert_eq!(Message::from_bytes(&bytes).unwrap(), hidden);

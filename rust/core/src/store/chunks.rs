@@ -280,7 +280,9 @@ fn remove(conn: &Connection, tables: &Tables) -> rusqlite::Result<IndexCounts> {
         0
     };
     let vectors = if tables.vectors {
-        vec0::delete(conn, DOOMED)?
+        let deleted = vec0::delete(conn, DOOMED)?;
+        vec0::erase_ghosts(conn)?;
+        deleted
     } else {
         0
     };

@@ -108,13 +108,26 @@ impl Store {
         self.check_writable()?;
         let deadline = Instant::now() + Duration::from_millis(u64::from(deadline_ms));
         killpoint::pass("checkpoint:begin");
+        let usual: u32 =
+            self.sql(|conn| conn.query_row("PRAGMA busy_timeout", [], |row| row.get(0)))?;
+        let truncated = self.truncate_log(deadline);
+        self.sql(|conn| conn.busy_timeout(Duration::from_millis(u64::from(usual))))?;
+        if matches!(truncated, Ok(true)) {
+            killpoint::pass("checkpoint:truncated");
+        }
+        truncated
+    }
+
+    fn truncate_log(&self, deadline: Instant) -> Result<bool> {
         loop {
+            // One try waits for readers as long as the connection waits for any lock, which is longer than allowed here.
+            let left = deadline.saturating_duration_since(Instant::now());
             // The first column says whether a lock was in the way: the call itself succeeds nevertheless.
             let busy: i64 = self.sql(|conn| {
+                conn.busy_timeout(left)?;
                 conn.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0))
             })?;
             if busy == 0 {
-                killpoint::pass("checkpoint:truncated");
                 return Ok(true);
             }
             if Instant::now() >= deadline {
@@ -132,6 +145,11 @@ impl Store {
     /// Path as the caller gave it.
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Where it really is, links resolved.
+    pub(crate) fn real_path(&self) -> &Path {
+        &self.real
     }
 
     /// How it was opened.

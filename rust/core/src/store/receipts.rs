@@ -85,7 +85,8 @@ impl Store {
         *self.receipt.borrow_mut() = Some(receipt);
     }
 
-    /// Adds the link that says of the erasure `id` that all is gone and was looked for in vain.
+    /// Adds the link that says of the erasure `id` that all is gone and was looked for in vain, unless another run has
+    /// added it meanwhile: two that delete the same at the same time share a receipt.
     pub fn complete_receipt(&self, id: &str, agent: &str, body: &str, now_ms: i64) -> Result<()> {
         let receipt = Receipt {
             id: id.to_owned(),
@@ -94,7 +95,13 @@ impl Store {
             ..Receipt::default()
         };
         self.write("completed", |conn| {
-            append(conn, &receipt, Stage::Completed, body, &[]).map_err(|error| self.explain(error))
+            let complete = || {
+                if is_completed(conn, id)? {
+                    return Ok(());
+                }
+                append(conn, &receipt, Stage::Completed, body, &[])
+            };
+            complete().map_err(|error| self.explain(error))
         })
     }
 
@@ -179,6 +186,14 @@ impl Store {
 
 const LINKS: &str = "SELECT seq, receipt_id, agent_id, stage, created_at, body, previous, hash
     FROM cenotaph_receipts ORDER BY seq";
+
+fn is_completed(conn: &Connection, id: &str) -> rusqlite::Result<bool> {
+    if !query::has_table(conn, "cenotaph_receipts")? {
+        return Ok(false);
+    }
+    conn.prepare("SELECT 1 FROM cenotaph_receipts WHERE receipt_id = ?1 AND stage = 'completed'")?
+        .exists([id])
+}
 
 fn link(row: &rusqlite::Row) -> rusqlite::Result<Link> {
     Ok(Link {

@@ -2,7 +2,7 @@
 
 use std::sync::Once;
 
-use rusqlite::{Connection, params};
+use rusqlite::{Connection, OptionalExtension, params};
 
 use crate::store::query;
 
@@ -69,4 +69,109 @@ pub(crate) fn delete(conn: &Connection, doomed: &str) -> rusqlite::Result<u64> {
         deleted += delete.execute(params![id])? as u64;
     }
     Ok(deleted)
+}
+
+/// Zeroes what lies in slots that hold no vector: who clears a slot's bit without this module leaves its numbers there.
+///
+/// A row of `<table>_chunks` has a bit for each of its `size` slots; the row of the same id in `<table>_vector_chunks00`
+/// has the numbers, slot by slot (<https://alexgarcia.xyz/sqlite-vec/>, shadow tables). Only rows with an unused slot are
+/// read.
+pub(crate) fn erase_ghosts(conn: &Connection) -> rusqlite::Result<()> {
+    if !query::has_table(conn, &format!("{TABLE}_vector_chunks00"))? {
+        return Ok(());
+    }
+    let mut chunks = conn.prepare(&format!(
+        "SELECT chunk_id, size, validity FROM {TABLE}_chunks"
+    ))?;
+    let mut read = conn.prepare(&format!(
+        "SELECT vectors FROM {TABLE}_vector_chunks00 WHERE rowid = ?1"
+    ))?;
+    let mut write = conn.prepare(&format!(
+        "UPDATE {TABLE}_vector_chunks00 SET vectors = ?2 WHERE rowid = ?1"
+    ))?;
+    let mut rows = chunks.query([])?;
+    while let Some(row) = rows.next()? {
+        let (id, size): (i64, u32) = (row.get(0)?, row.get(1)?);
+        let validity: Vec<u8> = row.get(2)?;
+        let slots = Slots {
+            validity: &validity,
+            count: size as usize,
+        };
+        if slots.all_used() {
+            continue;
+        }
+        let vectors: Option<Vec<u8>> = read.query_row([id], |row| row.get(0)).optional()?;
+        let Some(mut vectors) = vectors else {
+            continue;
+        };
+        if slots.zero_unused(&mut vectors) {
+            write.execute(params![id, vectors])?;
+        }
+    }
+    Ok(())
+}
+
+/// The slots of one row.
+struct Slots<'a> {
+    validity: &'a [u8],
+    count: usize,
+}
+
+impl Slots<'_> {
+    fn is_used(&self, slot: usize) -> bool {
+        let bits = self.validity.get(slot / 8).copied().unwrap_or(0);
+        bits >> (slot % 8) & 1 == 1
+    }
+
+    fn all_used(&self) -> bool {
+        (0..self.count).all(|slot| self.is_used(slot))
+    }
+
+    /// Was there anything in an unused slot?
+    fn zero_unused(&self, vectors: &mut [u8]) -> bool {
+        let width = vectors.len().checked_div(self.count).unwrap_or(0);
+        if width == 0 {
+            return false;
+        }
+        let mut found = false;
+        for (slot, vector) in vectors.chunks_mut(width).enumerate() {
+            if !self.is_used(slot) && vector.iter().any(|byte| *byte != 0) {
+                vector.fill(0);
+                found = true;
+            }
+        }
+        found
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Slots;
+
+    #[test]
+    fn only_slots_without_a_bit_are_zeroed() {
+        let slots = Slots {
+            validity: &[0b0000_0011, 0b0000_0010],
+            count: 10,
+        };
+        let mut vectors = vec![1_u8; 10 * 4];
+        assert!(slots.zero_unused(&mut vectors));
+        let left: Vec<usize> = (0..10).filter(|slot| vectors[slot * 4] == 1).collect();
+        assert_eq!(left, [0, 1, 9]);
+        assert!(!slots.zero_unused(&mut vectors));
+        assert!(!slots.all_used());
+    }
+
+    #[test]
+    fn a_row_that_makes_no_sense_is_left() {
+        for count in [0, 9] {
+            let slots = Slots {
+                validity: &[],
+                count,
+            };
+            let mut vectors = vec![1_u8; 8];
+            assert!(!slots.zero_unused(&mut vectors));
+            assert_eq!(vectors, [1; 8]);
+        }
+    }
 }

@@ -1,0 +1,168 @@
+"""`forget --certificate` end to end: made, verified, and refused for each thing that can be wrong, with its reason."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from cenotaph import certificate
+from cenotaph.keys import load_public_key
+from conftest import CommandLine, Done
+from scene import SECRET, SURVIVOR, TARGET, own, play
+from state_maker import StateMaker, database, marker
+
+FILES = {
+    "MEMORY.md": f"{marker('gone:e')}\n- an entry that came of the session\n\n{marker('kept:k')}\n- a kept entry\n",
+    "DREAMS.md": f"> {SECRET}\n\n{marker('kept:l')}\n- another kept entry\n",
+}
+
+
+class Signed:
+    """A completed deletion with its certificate and keys."""
+
+    def __init__(self, maker: StateMaker, cli: CommandLine) -> None:
+        self.maker, self.cli = maker, cli
+        self.key, self.file = maker.root / "key.pem", maker.root / "erasure.json"
+        assert cli(maker.state, "keys", "new", str(self.key)).status == 0
+        play(maker, FILES)
+        own(own(maker, ["gone:e"]), ["kept:k", "kept:l"], SURVIVOR).seal()
+        self.older = maker.root / "older.sqlite"
+        shutil.copy(maker.agent_db, self.older)
+        self.done = self.forget()
+
+    def forget(self, *more: str) -> Done:
+        """The deletion, certified."""
+        wish = ("--session", TARGET, "--certificate", str(self.file), "--key", str(self.key))
+        return self.cli(self.maker.state, "forget", "--agent", "main", *wish, *more)
+
+    def verify(self, key: Path | None = None, *, state: bool = True) -> Done:
+        """`certificate verify`."""
+        place = ("--state-dir", str(self.maker.state)) if state else ()
+        chosen = str(key or Path(f"{self.key}.pub"))
+        return self.cli(self.maker.state, "certificate", "verify", str(self.file), "--key", chosen, *place, "--json")
+
+    def reason(self, key: Path | None = None, *, state: bool = True) -> str:
+        """Why it is refused."""
+        done = self.verify(key, state=state)
+        assert done.status == 3, done.out
+        return done.json["error"]["reason"]
+
+
+@pytest.fixture
+def signed(either: StateMaker, cli: CommandLine) -> Signed:
+    return Signed(either, cli)
+
+
+def test_it_holds_and_says_what_was_not_touched(signed: Signed) -> None:
+    assert signed.done.status == 0, signed.done.err
+    assert signed.verify().status == 0
+    said = certificate.verify(signed.file.read_bytes(), load_public_key(f"{signed.key}.pub"))
+    assert said["entries"]["before"] == said["entries"]["after"]
+    assert (said["entries"]["after"]["count"], said["entries"]["altered"]) == (2, 0)
+    assert (said["counts"]["memoryEntries"], said["counts"]["originRows"]) == (1, 1)
+    assert said["verification"]["result"] == "clean"
+    assert said["verification"]["needles"] > 0
+
+
+def test_no_text_and_no_identifier_in_clear(signed: Signed) -> None:
+    import base64
+
+    payload = base64.b64decode(json.loads(signed.file.read_bytes())["payload"]).decode()
+    for word in (TARGET, SURVIVOR, '"main"', SECRET, "MEMORY.md", "gone:e", "kept:k", str(signed.maker.root)):
+        assert word not in payload, word
+
+
+def test_altered_in_one_byte(signed: Signed) -> None:
+    data = signed.file.read_bytes()
+    reasons: set[str] = set()
+    for position in range(0, len(data), 97):
+        altered = bytearray(data)
+        altered[position] ^= 1
+        signed.file.write_bytes(altered)
+        with pytest.raises(certificate.CertificateInvalid) as refused:
+            certificate.verify(bytes(altered), load_public_key(f"{signed.key}.pub"))
+        reasons.add(refused.value.reason)
+    assert reasons <= {"malformed", "not-canonical", "payload-type", "signature", "other-key"}
+    assert "signature" in reasons
+    assert signed.reason(state=False) in reasons
+
+
+def test_another_key(signed: Signed) -> None:
+    other = signed.maker.root / "other.pem"
+    signed.cli(signed.maker.state, "keys", "new", str(other))
+    assert signed.reason(other) == "other-key"
+
+
+def test_a_database_restored_from_an_old_copy(signed: Signed) -> None:
+    shutil.copy(signed.older, signed.maker.agent_db)
+    assert signed.reason() == "older-copy"
+
+
+def forge_chain(signed: Signed) -> None:
+    with database(signed.maker.agent_db) as db:
+        db.execute("UPDATE cenotaph_receipts SET body = '{}' WHERE seq = 1")
+
+
+def drop_tombstone(signed: Signed) -> None:
+    with database(signed.maker.agent_db) as db:
+        db.execute("DELETE FROM memory_session_tombstones")
+
+
+def restore_text(signed: Signed) -> None:
+    signed.maker.file("DREAMS.md", f"> {SECRET}\n")
+
+
+def change_hash_key(signed: Signed) -> None:
+    (signed.maker.state / "cenotaph" / "receipts.key").write_bytes(bytes(range(32)))
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (forge_chain, "chain-broken"), (drop_tombstone, "tombstone-missing"), (restore_text, "residue"),
+        (change_hash_key, "other-hash-key"),
+    ],
+)  # fmt: skip
+def test_each_change_has_its_reason(signed: Signed, change: Callable[[Signed], None], reason: str) -> None:
+    change(signed)
+    assert signed.reason() == reason
+
+
+def test_nothing_is_written_over_and_nothing_removed_first(signed: Signed) -> None:
+    before = signed.file.read_bytes()
+    done = signed.forget("--json")
+    assert done.status == 1
+    assert "already there" in done.json["error"]["message"]
+    assert signed.file.read_bytes() == before
+
+
+def test_wrong_usage(maker: StateMaker, cli: CommandLine) -> None:
+    play(maker, FILES)
+    maker.seal()
+    for wish in (["--certificate", "c.json"], ["--key", "k.pem"], ["--certificate", "c", "--key", "k", "--dry-run"]):
+        assert cli(maker.state, "forget", "--session", TARGET, *wish).status == 2
+    done = cli(maker.state, "forget", "--session", TARGET, "--certificate", "c.json", "--key", "/nowhere.pem", "--json")
+    assert (done.status, "nowhere.pem" in done.out) == (1, True)
+    assert maker.read("MEMORY.md").decode() == FILES["MEMORY.md"]
+
+
+def test_an_incomplete_deletion_has_no_certificate(maker: StateMaker, cli: CommandLine) -> None:
+    key, file = maker.root / "key.pem", maker.root / "erasure.json"
+    cli(maker.state, "keys", "new", str(key))
+    play(maker, FILES)
+    own(maker, ["gone:e"]).seal()
+    shutil.copytree(maker.state, maker.root / "twin")
+    review = maker.state / "notes-of-somebody.txt"
+    review.write_text(f"{SECRET}\n")
+    wish = ("--session", TARGET, "--certificate", str(file), "--key", str(key))
+    done = cli(maker.state, "forget", *wish)
+    assert done.status == 3
+    assert "not written, because the deletion is not complete" in done.out
+    assert not file.exists()
+    review.unlink()
+    assert cli(maker.state, "forget", *wish).status == 0
+    assert file.exists()
