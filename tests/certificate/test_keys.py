@@ -23,6 +23,8 @@ from cenotaph.keys import load_private_key, load_public_key, new_key_pair
 
 CLEAR = NoEncryption()
 
+FIXED = Ed25519PrivateKey.from_private_bytes(bytes(range(32)))
+
 
 def mode(path: Path) -> int:
     return path.stat().st_mode & 0o7777
@@ -96,9 +98,7 @@ def test_keys_of_another_kind(tmp_path: Path) -> None:
 
 
 def test_an_encrypted_key(tmp_path: Path) -> None:
-    data = Ed25519PrivateKey.from_private_bytes(bytes(range(32))).private_bytes(
-        Encoding.PEM, PrivateFormat.PKCS8, BestAvailableEncryption(b"word")
-    )
+    data = FIXED.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, BestAvailableEncryption(b"word"))
     with pytest.raises(KeyUnusable, match="is encrypted"):
         load_private_key(private_file(tmp_path / "key", data))
 
@@ -111,10 +111,8 @@ def test_an_encrypted_key(tmp_path: Path) -> None:
         bytes(32),
         b"-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n",
         b"-----BEGIN PUBLIC KEY-----\nAAAA\n-----END PUBLIC KEY-----\n",
-        Ed25519PrivateKey.from_private_bytes(bytes(range(32))).private_bytes(
-            Encoding.PEM, PrivateFormat.OpenSSH, CLEAR
-        ),
-        Ed25519PrivateKey.from_private_bytes(bytes(range(32))).private_bytes(Encoding.DER, PrivateFormat.PKCS8, CLEAR),
+        FIXED.private_bytes(Encoding.PEM, PrivateFormat.OpenSSH, CLEAR),
+        FIXED.private_bytes(Encoding.DER, PrivateFormat.PKCS8, CLEAR),
     ],
 )
 def test_garbage(tmp_path: Path, data: bytes) -> None:

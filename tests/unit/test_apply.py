@@ -19,7 +19,7 @@ def test_files_that_keep_changing_are_pending_and_the_evidence_stays(
     corpus = maker.read("memory/.dreams/session-corpus/2026-11-20.txt")
     rounds = 0
 
-    def always(_plan: object) -> bool:
+    def always(*_: object) -> bool:
         nonlocal rounds
         rounds += 1
         return True
