@@ -8,6 +8,7 @@ the signed attributes (RFC 5816): that matters where an authority gave one numbe
 from __future__ import annotations
 
 import hashlib
+import re
 from typing import TYPE_CHECKING, NoReturn
 
 from cenotaph.errors import CenotaphError
@@ -58,10 +59,16 @@ def check(response: bytes, certificate: bytes, trusted: bytes, asked: bytes | No
         _compare(answer, digest, request)
         VerifierBuilder(roots=roots, policy_id=request.policy if request else None).build().verify(answer, digest)
     except VerificationError as error:
-        raise TimestampRefused(f"The time stamp does not hold: {str(error).rstrip('.')}.") from None
+        raise TimestampRefused(f"The time stamp does not hold: {_reason(error)}.") from None
     except ValueError:
         raise TimestampRefused("The response is not a time stamp response after RFC 3161.") from None
     return answer.tst_info.gen_time
+
+
+def _reason(error: Exception) -> str:
+    """The last words of OpenSSL, if it is they that are reported."""
+    found = re.findall(r'(?:data|reason): "(?:Verify error: ?)?([^"]+)"', str(error))
+    return (found[-1] if found else str(error)).rstrip(".")
 
 
 def _request(asked: bytes, digest: bytes) -> TimeStampRequest:

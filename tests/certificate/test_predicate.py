@@ -9,9 +9,11 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from cenotaph.certificate import CertificateInvalid, Counts, check_predicate
+from cenotaph.certificate import CertificateInvalid, Counts, canonical, check_predicate
 from cenotaph.forget.report import Artifacts
 from certificates import predicate
 
@@ -94,6 +96,33 @@ def test_the_check_and_the_schema_agree(at: Path_) -> None:
     for more in (changed(at, {**whole, "text": "x"}), changed(at, {**whole, 1: "x"})):
         assert not accepts(more)
         assert not PUBLISHED.is_valid(json.loads(json.dumps(more)))
+
+
+LEAVES = st.sampled_from(WRONG) | st.text(max_size=8) | st.integers() | st.floats(allow_nan=False)
+
+
+@given(st.lists(st.tuples(st.sampled_from(PLACES), LEAVES | st.builds(predicate)), min_size=1, max_size=4))
+def test_they_agree_on_any_mixture(changes: list[tuple[Path_, Any]]) -> None:
+    """Several places at once, also with one predicate in another, as JSON in its canonical spelling brings it."""
+    whole: Any = predicate()
+    for at, value in changes:
+        whole = replaced(whole, at, value)
+    try:
+        whole = json.loads(canonical(whole))
+    except ValueError:  # it has no such spelling
+        return
+    assert accepts(whole) == PUBLISHED.is_valid(whole)
+
+
+def replaced(value: Any, at: Path_, other: Any) -> Any:
+    """With another value at one place, if the place is there."""
+    if not at:
+        return copy.deepcopy(other)
+    inner = dict(members(value))
+    if at[0] not in inner:
+        return value
+    inner[at[0]] = replaced(inner[at[0]], at[1:], other)
+    return inner if isinstance(value, dict) else list(inner.values())
 
 
 @pytest.mark.parametrize("at", [("receipt",), ("verification", "databaseMethod")])
