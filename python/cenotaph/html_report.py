@@ -60,7 +60,11 @@ def write_page(path: Path, page: str, *, replace: bool) -> None:
 
     Raises `OSError`, of which `FileExistsError` when the file is there and not to be replaced.
     """
-    descriptor, fresh = tempfile.mkstemp(dir=path.parent, prefix=".cenotaph-", suffix=".tmp")
+    try:
+        descriptor, fresh = tempfile.mkstemp(dir=path.parent, prefix=".cenotaph-", suffix=".tmp")
+    except OSError as error:
+        # The name that the caller knows, not the one of the moment.
+        raise OSError(error.errno, error.strerror, str(path.parent)) from None
     try:
         with os.fdopen(descriptor, "wb") as file:
             file.write(page.encode())
@@ -109,6 +113,7 @@ footer { border-top: 1px solid #767676; margin-top: 2rem; font-size: .9rem; }
 # -- reading what may be missing --------------------------------------------------------------
 
 
+_SAFE_INTEGER = 2**53 - 1
 _NO_REPORT = "It is not the report of a deletion; cenotaph forget --json prints one"
 
 
@@ -135,7 +140,7 @@ class _Fields:
 
     def count(self, name: str) -> int | None:
         value = self.members.get(name)
-        if value is None or (isinstance(value, int) and not isinstance(value, bool) and value >= 0):
+        if value is None or (isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _SAFE_INTEGER):
             return value
         raise self._wrong(name, "a whole number")
 
@@ -178,7 +183,9 @@ class _Fields:
         raise self._wrong(name, "a list")
 
     def _wrong(self, name: str, what: str) -> NotAReport:
-        return NotAReport(f"It is damaged: its {self.where}{name} is not {what}; make the report again")
+        # An identity's members are named by the file itself.
+        member = _UNPRINTABLE.sub("\ufffd", f"{self.where}{name}")
+        return NotAReport(f"It is damaged: its {member} is not {what}; make the report again")
 
 
 @dataclass(frozen=True, slots=True)

@@ -347,6 +347,11 @@ def test_what_is_no_report(other: object) -> None:
 DAMAGED: list[tuple[dict[str, Any], str]] = [
     ({"artifacts": {"memoryLines": "many"}}, r"artifacts\.memoryLines is not a whole number"),
     ({"artifacts": {"memoryLines": -1}}, r"artifacts\.memoryLines is not a whole number"),
+    ({"verification": {**CLEAN, "bytes": 10**400}}, r"verification\.bytes is not a whole number"),
+    (
+        {"participantMatches": [{"identities": [{"\x1b[31m\n": 1}]}]},
+        r"participantMatches.*\[\]\.\ufffd\[31m\ufffd is not a text",
+    ),
     ({"artifacts": {"memoryLines": True}}, r"artifacts\.memoryLines is not a whole number"),
     ({"entryKeys": {}}, "entryKeys is not a list"),
     ({"sessionIds": [1]}, "sessionIds is not a list of texts"),
@@ -425,6 +430,6 @@ def test_folders_that_are_not_there(cli: CommandLine, saved: Path, tmp_path: Pat
     for words in ((saved, "--html", tmp_path / "no" / "page"), (tmp_path / "no", "--html", tmp_path / "page")):
         done = run(cli, *words)
         assert (done.status, done.out) == (1, "")
-        assert "No such file or directory" in done.err
+        assert f"{tmp_path / 'no'}: No such file or directory" in done.err
     assert run(cli, saved).status == 2
     assert run(cli, saved, "--html", tmp_path / "page", "--show", "everything").status == 2
