@@ -12,7 +12,7 @@ from cenotaph.ledger import read_ledger
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from cenotaph.certificate import Predicate, Selector
+    from cenotaph.certificate import Predicate, Selector, Verification
     from cenotaph.ledger import Ledger
     from cenotaph.place import Place
 
@@ -36,29 +36,34 @@ def state_facts(place: Place, certificate: Predicate) -> StateFacts:
         hash_key_id=receipts.key_id(key) if has_key else "",
         others_reach=bool(ledger.broken) or _state_reaches(ledger, certificate),
         buried={receipts.keyed(key, "session", session) for session in ledger.forgotten} if has_key else frozenset(),
-        residue=_residue(place, certificate, completed) if has_key and not ledger.broken else None,
+        residue=_residue(place, ledger, certificate) if has_key and not ledger.broken else None,
     )
 
 
 def _state_reaches(ledger: Ledger, certificate: Predicate) -> bool:
     """Whether the state database has the link that the completed receipt names; only a chain that holds tells."""
     receipt = certificate["receipt"]
-    there = {link.seq: link.hash for link in ledger.state_links}
+    there: list[object] = [{"seq": link.seq, "hash": link.hash} for link in ledger.state_links]
     named = [
         receipts.body_of(link).get("stateChain")
         for link in ledger.links
         if receipt is not None and link.receipt == receipt["id"] and link.stage == "completed"
     ]
-    return all(head is None or there.get(head["seq"]) == head["hash"] for head in named)
+    return all(head is None or head in there for head in named)
 
 
-def _residue(place: Place, certificate: Predicate, completed: set[str]) -> int | None:
+def _residue(place: Place, ledger: Ledger, certificate: Predicate) -> int | None:
+    """What is found of all that was ever erased of the certificate's sessions: an earlier run may have removed it."""
     receipt = certificate["receipt"]
+    sessions = {each[: receipts.SESSION_DIGITS] for each in certificate["sessions"]}
+    completed = {erasure.id for erasure in ledger.erasures if erasure.is_completed}
     if receipt is None or receipt["id"] not in completed:
         return None
+    there = {link.receipt for link in ledger.links}
+    wanted = [erasure.id for erasure in ledger.erasures if erasure.id in there and erasure.sessions & sessions]
     from cenotaph.verify.again import verify_receipts  # noqa: PLC0415 -- only a receipt that is there needs a search
 
-    found = verify_receipts(place, [receipt["id"]])
+    found = verify_receipts(place, wanted or [receipt["id"]])
     if found.unread and not found.residue:
         message = f"The search could not be completed: {found.unread[0]}; make it readable and check again"
         raise CenotaphError(message)
@@ -78,7 +83,7 @@ def describe(certificate: Predicate, key: str, facts: StateFacts | None) -> Iter
         f"{counts['vectorRows']} vectors, {counts['backups']} backups"
     )
     yield (
-        f"Verification: {_RESULTS[search['result']]} "
+        f"Verification: {_found(search)} "
         f"({search['needles']} needles, {search['files']} files, {search['bytes']} bytes)"
     )
     yield (
@@ -95,6 +100,12 @@ def describe(certificate: Predicate, key: str, facts: StateFacts | None) -> Iter
 
 
 _RESULTS = {"clean": "nothing found", "residue": "RESIDUE FOUND", "not-run": "not run"}
+
+
+def _found(search: Verification) -> str:
+    """A deletion that found nothing left to delete had nothing to look for."""
+    nothing = search["result"] == "clean" and not search["needles"]
+    return "nothing to look for" if nothing else _RESULTS[search["result"]]
 
 
 def _asked(selectors: list[Selector]) -> str:

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
     from cenotaph.place import Place
 
+SESSION_DIGITS = 32
+"""What a receipt keeps of the keyed hash of a session id; a certificate has all 64 hex digits."""
 _KEY_BYTES = 32
 _TEMPORARY = ".cenotaph-{}.tmp"
 _ATTEMPTS = 100
@@ -39,7 +41,7 @@ class Erasure:
     begun_at: int
     completed_at: int | None
     sessions: frozenset[str]
-    """Keyed hashes of the session ids."""
+    """Keyed hashes of the session ids, their first `SESSION_DIGITS` hex digits."""
     counts: dict[str, int]
     """Rows that were deleted, over all runs; what is not in a database is counted by the completed link."""
     links: tuple[_core.Link, ...]

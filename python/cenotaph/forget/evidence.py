@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from cenotaph import _core, layout
-from cenotaph.receipts import key_id, keyed, open_erasures
+from cenotaph.receipts import SESSION_DIGITS, key_id, keyed, open_erasures
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -43,7 +43,7 @@ class Evidence:
 
 def new_evidence(place: Place, stores: Stores, plan: Plan, key: bytes) -> Evidence:
     """The receipt of this run: that of an earlier one for the same sessions that was not completed, else a new one."""
-    sessions = sorted(keyed(key, "session", each)[:32] for each in plan.selection.session_ids)
+    sessions = sorted(keyed(key, "session", each)[:SESSION_DIGITS] for each in plan.selection.session_ids)
     resumed = open_erasures(place, stores.memory, sessions) if stores.memory else []
     evidence = Evidence(key, resumed[0].id if resumed else secrets.token_hex(16), sessions, resumed)
     if stores.memory and resumed:
