@@ -57,7 +57,8 @@ class Memory:
         the same call finishes it.
 
         Raises `SelectionError` (no selector, a blank one, a bad date), `ForgetRefused` or `KeyUnusable` before anything
-        is written, `StoreBusy`, `StoreCorrupt`, `StoreTooNew`, `ConfigError`, `OSError`.
+        is written, `StoreBusy`, `StoreCorrupt`, `StoreTooNew`, `ConfigError`, `OSError`; `CenotaphError` when the
+        deletion is complete and its certificate could not be written.
         """
         wish = Wish(selectors(sessions, hook_sources, participants, since), keep_shared)
         if dry_run:

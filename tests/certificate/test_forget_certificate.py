@@ -9,8 +9,10 @@ from pathlib import Path
 
 import pytest
 
+import cenotaph
 from cenotaph import certificate
-from cenotaph.keys import load_public_key
+from cenotaph.errors import CenotaphError
+from cenotaph.keys import load_public_key, new_key_pair
 from conftest import CommandLine, Done
 from scene import SECRET, SURVIVOR, TARGET, own, play
 from state_maker import StateMaker, database, marker
@@ -198,6 +200,37 @@ def test_nothing_is_written_over_and_nothing_removed_first(signed: Signed) -> No
     assert done.status == 1
     assert "already there" in done.json["error"]["message"]
     assert signed.file.read_bytes() == before
+
+
+def test_a_link_that_leads_nowhere_is_there(maker: StateMaker, cli: CommandLine) -> None:
+    key, file = maker.root / "key.pem", maker.root / "erasure.json"
+    cli(maker.state, "keys", "new", str(key))
+    play(maker, FILES).seal()
+    file.symlink_to(maker.root / "nowhere")
+    done = cli(maker.state, "forget", "--session", TARGET, "--certificate", str(file), "--key", str(key))
+    assert (done.status, "already there" in done.err) == (1, True)
+    assert maker.read("DREAMS.md").decode() == FILES["DREAMS.md"]
+
+
+def test_a_certificate_that_cannot_be_written_does_not_deny_the_deletion(maker: StateMaker) -> None:
+    key, file = maker.root / "key.pem", maker.root / "erasure.json"
+    new_key_pair(key)
+    play(maker, FILES).seal()
+
+    def step(what: str) -> None:
+        if what == "Looking for what was removed":
+            file.write_text("somebody else's")
+
+    with (
+        cenotaph.open(maker.state) as memory,
+        pytest.raises(CenotaphError, match=r"the deletion is complete, but .*: File exists; run the same command"),
+    ):
+        memory.forget(sessions=[TARGET], certificate=(file, key), on_step=step)
+    assert file.read_text() == "somebody else's"
+    assert SECRET not in maker.read("DREAMS.md").decode()
+    with cenotaph.open(maker.state) as memory:
+        memory.forget(sessions=[TARGET], certificate=(maker.root / "another.json", key))
+    assert certificate.verify((maker.root / "another.json").read_bytes(), load_public_key(f"{key}.pub"))["sessions"]
 
 
 def test_wrong_usage(maker: StateMaker, cli: CommandLine) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from cenotaph import _core, layout
 from cenotaph.certificate import Counts, merkle_root, sign
-from cenotaph.errors import ForgetRefused
+from cenotaph.errors import CenotaphError, ForgetRefused
 from cenotaph.forget.evidence import hashed_selectors
 from cenotaph.keys import load_private_key
 from cenotaph.receipts import erasures, key_id, keyed, receipt_key
@@ -71,7 +71,8 @@ class Notary:
 def notary(path: Path, key_file: Path) -> Notary:
     """Looks at everything that could fail later. Raises `KeyUnusable`, `ForgetRefused`, `OSError`."""
     key = load_private_key(key_file)
-    if path.exists():
+    # A link that leads nowhere is there, too.
+    if os.path.lexists(path):
         raise ForgetRefused(f"{path} is already there; name another file for the certificate, nothing was changed")
     if not os.access(path.parent, os.W_OK):
         raise ForgetRefused(f"{path.parent} cannot be written; name another file for the certificate")
@@ -81,7 +82,8 @@ def notary(path: Path, key_file: Path) -> Notary:
 def write_certificate(place: Place, wish: Wish, report: ForgetReport, census: Census, signer: Notary) -> bool:
     """Writes the certificate of a deletion that was completed; of another one there is none, and False is returned.
 
-    Raises `OSError`: the deletion is done then, and running it again with another file certifies it.
+    Raises `CenotaphError` when it cannot be written: the deletion is done then, and running it again certifies that
+    nothing is left of it.
     """
     found, measured = report.verification, report.measured
     if report.exit_status or measured is None or found is None:
@@ -91,16 +93,27 @@ def write_certificate(place: Place, wish: Wish, report: ForgetReport, census: Ce
     if predicate["receipt"]:
         subjects["receipt chain"] = predicate["receipt"]["chain"]["hash"]
     data = sign(predicate, subjects, signer.key)
-    descriptor = os.open(signer.path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
+    try:
+        _create(signer.path, data)
+    except OSError as error:
+        message = (
+            f"the deletion is complete, but its certificate could not be written to {signer.path}: {error.strerror}; "
+            "run the same command with another file"
+        )
+        raise CenotaphError(message) from error
+    return True
+
+
+def _create(path: Path, data: bytes) -> None:
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
     try:
         with os.fdopen(descriptor, "wb") as file:
             file.write(data)
             file.flush()
             os.fsync(descriptor)
     except BaseException:
-        signer.path.unlink()
+        path.unlink()
         raise
-    return True
 
 
 def _predicate(
