@@ -11,6 +11,7 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
 from cenotaph.errors import KeyUnusable
+from cenotaph.new_file import write_new
 
 _OWNER_ONLY = 0o600
 _READABLE = 0o644
@@ -52,18 +53,9 @@ def load_public_key(path: str | os.PathLike[str]) -> Ed25519PublicKey:
 
 def _create(path: Path, data: bytes, mode: int) -> None:
     try:
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
+        write_new(path, data, mode)
     except FileExistsError:
         raise KeyUnusable(f"{path} is already there, and a key is never overwritten; choose another name.") from None
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            os.fchmod(descriptor, mode)
-            file.write(data)
-            file.flush()
-            os.fsync(descriptor)
-    except BaseException:
-        path.unlink()
-        raise
 
 
 def _loaded(path: Path) -> Ed25519PrivateKey | Ed25519PublicKey:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, cast
 
 from cenotaph import _core
 from cenotaph.errors import ConfigError
+from cenotaph.new_file import write_new
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -92,12 +93,8 @@ def _make_key(path: Path) -> None:
 def _write_key(path: Path) -> None:
     """Makes the key under a temporary name first: a reader finds all of it or nothing, and of two writers one wins."""
     fresh = path.with_name(_TEMPORARY.format(secrets.token_hex(4)))
-    descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    write_new(fresh, secrets.token_bytes(_KEY_BYTES), 0o600)
     try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(secrets.token_bytes(_KEY_BYTES))
-            file.flush()
-            os.fsync(file.fileno())
         try:
             os.link(fresh, path)
         except FileExistsError:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from cenotaph.certificate import CertificateInvalid, Predicate, StateFacts
 
 _REFUSED = 3
+_READABLE = 0o644
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -65,11 +66,10 @@ def timestamp(
 ) -> None:
     """Write a query (RFC 3161) that asks a time stamp authority for a stamp of a certificate. Nothing is sent."""
     with reported("No query was written", as_json=False):
-        from cenotaph.timestamp import query  # noqa: PLC0415 -- not needed for --help
+        from cenotaph.new_file import write_new  # noqa: PLC0415 -- not needed for --help
+        from cenotaph.timestamp import query  # noqa: PLC0415 -- likewise
 
-        asked = query(file.read_bytes())
-        with out.open("xb") as new:
-            new.write(asked)
+        write_new(out, query(file.read_bytes()), _READABLE)
     typer.echo(f"Query: {out}")
 
 

@@ -13,6 +13,7 @@ from cenotaph.certificate import Counts, merkle_root, sign
 from cenotaph.errors import CenotaphError, ForgetRefused
 from cenotaph.forget.evidence import hashed_selectors
 from cenotaph.keys import load_private_key
+from cenotaph.new_file import write_new
 from cenotaph.receipts import erasures, key_id, keyed, receipt_key
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from cenotaph.place import Place
 
 _CLEAR, _NOT = "Clear", "none"
+_READABLE = 0o644
 
 
 @dataclass(slots=True)
@@ -94,7 +96,7 @@ def write_certificate(place: Place, wish: Wish, report: ForgetReport, census: Ce
         subjects["receipt chain"] = predicate["receipt"]["chain"]["hash"]
     data = sign(predicate, subjects, signer.key)
     try:
-        _create(signer.path, data)
+        write_new(signer.path, data, _READABLE)
     except OSError as error:
         message = (
             f"the deletion is complete, but its certificate could not be written to {signer.path}: {error.strerror}; "
@@ -102,18 +104,6 @@ def write_certificate(place: Place, wish: Wish, report: ForgetReport, census: Ce
         )
         raise CenotaphError(message) from error
     return True
-
-
-def _create(path: Path, data: bytes) -> None:
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(descriptor)
-    except BaseException:
-        path.unlink()
-        raise
 
 
 def _predicate(
