@@ -7,7 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -140,3 +140,16 @@ def forget() -> Callable[..., dict[str, Any]]:
         return report.model_dump(by_alias=True, mode="json")
 
     return run
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of 24 MB of its own."""
+    place = tmp_path / "disk"
+    place.mkdir()
+    command = ["mount", "-t", "tmpfs", "-o", "size=24m", "cenotaph-test", str(place)]
+    if os.geteuid() != 0 or subprocess.run(command, capture_output=True, check=False).returncode != 0:
+        pytest.skip("cannot mount a file system here")
+    yield place
+    subprocess.run(["mount", "-o", "remount,rw", str(place)], check=False, capture_output=True)
+    subprocess.run(["umount", "-l", str(place)], check=True)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from state_maker import StateMaker, corpus_line, reading
+from state_maker import StateMaker, corpus_line, reading, snapshot
 
 TARGET, SURVIVOR = "s-target", "s-survivor"
 SECRET = "User: please remember the violet mongoose of forty-two"
@@ -55,3 +55,22 @@ def plugin_keys(maker: StateMaker, namespace: str) -> set[str]:
     """Logical keys of a namespace of plugin state."""
     query = "SELECT json_extract(value_json, '$.key') FROM plugin_state_entries WHERE namespace = ?"
     return {row[0] for row in state_rows(maker, query, namespace)}
+
+
+def held_by(maker: StateMaker, *, tombstones: str, chunks: str) -> dict[str, Any]:
+    """What a state holds: files to the byte, rows without clock readings and counters; `tombstones` and `chunks` name
+    the columns of these tables.
+    """
+    queries = (
+        "SELECT * FROM memory_entry_origins ORDER BY 1, 2, 3",
+        f"SELECT {tombstones} FROM memory_session_tombstones ORDER BY 1",
+        f"SELECT {chunks} FROM memory_index_chunks ORDER BY 1",
+        "SELECT path, source FROM memory_index_sources ORDER BY 1, 2",
+        "SELECT hash FROM memory_embedding_cache ORDER BY 1",
+    )
+    plugin = "SELECT namespace, value_json FROM plugin_state_entries WHERE namespace <> 'short-term-meta' ORDER BY 1, 2"
+    return {
+        "files": snapshot(maker.workspace),
+        "rows": [agent_rows(maker, query) for query in queries],
+        "plugin": state_rows(maker, plugin),
+    }

@@ -142,24 +142,14 @@ def test_a_state_database_that_went_on_is_no_older_copy(signed: Signed) -> None:
     assert signed.verify().status == 0
 
 
-def forge_chain(signed: Signed) -> None:
-    with database(signed.maker.agent_db) as db:
-        db.execute("UPDATE cenotaph_receipts SET body = '{}' WHERE seq = 1")
+def sql(statement: str) -> Callable[[Signed], None]:
+    """A change of the agent database."""
 
+    def change(signed: Signed) -> None:
+        with database(signed.maker.agent_db) as db:
+            db.execute(statement)
 
-def garble_chain(signed: Signed) -> None:
-    with database(signed.maker.agent_db) as db:
-        db.execute("UPDATE cenotaph_receipts SET body = 'no JSON'")
-
-
-def take_hashes(signed: Signed) -> None:
-    with database(signed.maker.agent_db) as db:
-        db.execute("UPDATE cenotaph_receipt_shingles SET shingles = x'00'")
-
-
-def drop_tombstone(signed: Signed) -> None:
-    with database(signed.maker.agent_db) as db:
-        db.execute("DELETE FROM memory_session_tombstones")
+    return change
 
 
 def restore_text(signed: Signed) -> None:
@@ -173,10 +163,15 @@ def change_hash_key(signed: Signed) -> None:
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        (forge_chain, "chain-broken"), (garble_chain, "chain-broken"), (take_hashes, "chain-broken"),
-        (drop_tombstone, "tombstone-missing"), (restore_text, "residue"), (change_hash_key, "other-hash-key"),
+        (sql("UPDATE cenotaph_receipts SET body = '{}' WHERE seq = 1"), "chain-broken"),
+        (sql("UPDATE cenotaph_receipts SET body = 'no JSON'"), "chain-broken"),
+        (sql("UPDATE cenotaph_receipt_shingles SET shingles = x'00'"), "chain-broken"),
+        (sql("DELETE FROM memory_session_tombstones"), "tombstone-missing"),
+        (restore_text, "residue"),
+        (change_hash_key, "other-hash-key"),
     ],
-)  # fmt: skip
+    ids=["a link", "every link", "the hashes", "the tombstone", "the text", "the hash key"],
+)
 def test_each_change_has_its_reason(signed: Signed, change: Callable[[Signed], None], reason: str) -> None:
     change(signed)
     assert signed.reason() == reason

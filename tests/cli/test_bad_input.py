@@ -305,19 +305,6 @@ def test_a_configuration_that_is_a_folder(cli: CommandLine, maker: StateMaker) -
 
 
 # -- file systems -----------------------------------------------------------------------------
-@pytest.fixture
-def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A file system of 24 MB of its own."""
-    place = tmp_path / "disk"
-    place.mkdir()
-    command = ["mount", "-t", "tmpfs", "-o", "size=24m", "cenotaph-test", str(place)]
-    if os.geteuid() != 0 or subprocess.run(command, capture_output=True, check=False).returncode != 0:
-        pytest.skip("cannot mount a file system here")
-    yield place
-    subprocess.run(["mount", "-o", "remount,rw", str(place)], check=False, capture_output=True)
-    subprocess.run(["umount", "-l", str(place)], check=True)
-
-
 def on(disk: Path, request: pytest.FixtureRequest, kind: str) -> StateMaker:
     """A state directory on that file system."""
     if kind == "native":

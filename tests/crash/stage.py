@@ -10,8 +10,8 @@ from typing import Any
 from raw import Needle, Piece, look, pieces_of
 
 import cenotaph
-from scene import SECRET, SURVIVOR, TARGET, agent_rows, own, play, state_rows
-from state_maker import StateMaker, has_table, marker, reading, snapshot
+from scene import SECRET, SURVIVOR, TARGET, held_by, own, play
+from state_maker import StateMaker, has_table, marker, reading
 
 SAID = Needle("what the session said", SECRET.removeprefix("User: "), ("mongoose",))
 UNIT = f"{marker('kept:joined')}\n{marker('gone:e')}\n- stacked entry\n{marker('kept:k')}\n- own entry\n"
@@ -37,22 +37,9 @@ def scene(maker: StateMaker, notes: int = 3) -> StateMaker:
 
 
 def meaning(maker: StateMaker) -> dict[str, Any]:
-    """What a state holds, without clock readings."""
-    queries = (
-        "SELECT * FROM memory_entry_origins ORDER BY 1, 2, 3",
-        "SELECT session_id, agent_id FROM memory_session_tombstones ORDER BY 1",
-        "SELECT id FROM memory_index_chunks ORDER BY 1",
-        "SELECT path, source FROM memory_index_sources ORDER BY 1, 2",
-        "SELECT hash FROM memory_embedding_cache ORDER BY 1",
-    )
-    plugin = "SELECT namespace, value_json FROM plugin_state_entries WHERE namespace <> 'short-term-meta' ORDER BY 1, 2"
-    return {
-        "files": snapshot(maker.workspace),
-        "rows": [agent_rows(maker, query) for query in queries],
-        "vectors": vectors_of(maker),
-        "plugin": state_rows(maker, plugin),
-        "names": names_below(maker.state),
-    }
+    """What a state holds, vectors and names of files too."""
+    held = held_by(maker, tombstones="session_id, agent_id", chunks="id")
+    return held | {"vectors": vectors_of(maker), "names": names_below(maker.state)}
 
 
 def vectors_of(maker: StateMaker) -> list[tuple[Any, ...]]:

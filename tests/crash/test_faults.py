@@ -175,18 +175,6 @@ def test_the_library_sees_what_the_command_does(either: StateMaker, runs: Runs) 
 
 
 # -- a disk that is really full ---------------------------------------------------------------------
-@pytest.fixture
-def disk(tmp_path: Path) -> Generator[Path]:
-    """A file system of 24 MB of its own."""
-    place = tmp_path / "disk"
-    place.mkdir()
-    command = ["mount", "-t", "tmpfs", "-o", "size=24m", "cenotaph-test", str(place)]
-    if os.geteuid() != 0 or subprocess.run(command, capture_output=True, check=False).returncode != 0:
-        pytest.skip("cannot mount a file system here")
-    yield place
-    subprocess.run(["umount", "-l", str(place)], check=True)
-
-
 def heavy(maker: StateMaker) -> StateMaker:
     """A database of some megabytes, with a careless past in it, so that making it clean needs room."""
     scene(maker)
@@ -209,15 +197,15 @@ def heavy(maker: StateMaker) -> StateMaker:
 @pytest.mark.parametrize("kind", ["native", "host"])
 @pytest.mark.parametrize("room", [5, 25, 45, 70, 90, 110, 150, 200], ids=lambda room: f"{room} percent of it")
 def test_a_disk_that_is_full(
-    cli: CommandLine, disk: Path, request: pytest.FixtureRequest, kind: str, room: int
+    cli: CommandLine, small_disk: Path, request: pytest.FixtureRequest, kind: str, room: int
 ) -> None:
     """Room for a part of what making the database clean needs: refused or incomplete, and finished with room."""
     template = None if kind == "native" else request.getfixturevalue("shared") / "oracle" / "template"
-    maker = heavy(StateMaker(disk / "place", template))
+    maker = heavy(StateMaker(small_disk / "place", template))
     needed = maker.agent_db.stat().st_size
-    filler = disk / "filler"
+    filler = small_disk / "filler"
     with filler.open("wb") as file:
-        free = shutil.disk_usage(disk).free
+        free = shutil.disk_usage(small_disk).free
         assert free > needed * room // 100, "the disk is too small for this test"
         file.write(b"\0" * (free - needed * room // 100))
     done = cli(maker.state, "forget", "--agent", "main", "--session", TARGET, "--json")

@@ -25,7 +25,7 @@ from notes import (
     TARGET_KEY,
     notes,
 )
-from scene import agent_rows, state_rows
+from scene import agent_rows, held_by
 from state_maker import StateMaker, corpus_line, snapshot
 
 SETTINGS = settings(
@@ -102,20 +102,8 @@ def forget(maker: StateMaker, example: Example, *, dry_run: bool = False) -> dic
 
 
 def meaning(maker: StateMaker) -> dict[str, Any]:
-    """What a state holds: files to the byte, rows without clock readings and counters."""
-    queries = (
-        "SELECT * FROM memory_entry_origins ORDER BY 1, 2, 3",
-        "SELECT session_id, agent_id, created_at FROM memory_session_tombstones ORDER BY 1",
-        "SELECT id, path, text FROM memory_index_chunks ORDER BY 1",
-        "SELECT path, source FROM memory_index_sources ORDER BY 1, 2",
-        "SELECT hash FROM memory_embedding_cache ORDER BY 1",
-    )
-    plugin = "SELECT namespace, value_json FROM plugin_state_entries WHERE namespace <> 'short-term-meta' ORDER BY 1, 2"
-    return {
-        "files": snapshot(maker.workspace),
-        "rows": [agent_rows(maker, query) for query in queries],
-        "plugin": state_rows(maker, plugin),
-    }
+    """What a state holds."""
+    return held_by(maker, tombstones="session_id, agent_id, created_at", chunks="id, path, text")
 
 
 def is_part_of(left: bytes, original: bytes) -> bool:
