@@ -77,3 +77,19 @@ def state(folder: Path, megabytes: int, needles: list[str], seed: int = 17) -> N
         written, seq = written + len(event) + len(chunk[1]) + 1_700, seq + 1
     conn.commit()
     conn.close()
+
+
+def careless(path: Path, auto_vacuum: int, rows: int = 200_000) -> None:
+    """Fills a database and deletes a tenth of it without `secure_delete`, so that old text lies in free pages."""
+    conn = sqlite3.connect(path, isolation_level=None)
+    conn.execute("PRAGMA secure_delete = OFF")
+    conn.execute(f"PRAGMA auto_vacuum = {auto_vacuum}")
+    conn.execute("VACUUM")
+    conn.execute("CREATE TABLE filler (id INTEGER PRIMARY KEY, text TEXT)")
+    conn.execute("BEGIN")
+    said = "the careless secret " * 20
+    conn.executemany("INSERT INTO filler (text) VALUES (?)", ((f"{row} {said}",) for row in range(rows)))
+    conn.execute("COMMIT")
+    conn.execute("DELETE FROM filler WHERE id <= ?", (rows // 10,))
+    conn.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    conn.close()

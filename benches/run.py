@@ -19,7 +19,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
-from corpora import corpus_file, notes, snippets, state
+from corpora import careless, corpus_file, notes, snippets, state
 
 ROOT = Path(__file__).parents[1]
 
@@ -148,6 +148,32 @@ def verify_rows(folder: Path, megabytes: int, runs: int) -> list[Row]:
     return rows
 
 
+def remedy_rows(folder: Path, runs: int) -> list[Row]:
+    """Erasing the free pages that a careless deletion left, beside VACUUM, which also cleans used pages."""
+    rows: list[Row] = []
+    for auto_vacuum, mode in ((0, "zeros over them"), (2, "given back")):
+        place = folder / f"remedy-{auto_vacuum}"
+        create = f"from cenotaph import _core; _core.create_native({str(place)!r}, 'main', 1)"
+        subprocess.run([sys.executable, "-c", create], check=True)
+        path = place / "agents" / "main" / "agent" / "openclaw-agent.sqlite"
+        careless(path, auto_vacuum)
+        figures = {
+            name: statistics.median(
+                core_cpu(
+                    f"import shutil\nshutil.copy({str(path)!r}, {str(path) + '.copy'!r})\n"
+                    f"store = _core.Store.open_agent({str(path) + '.copy'!r}, 'main', write=True)\n"
+                    f"def work(): (_core.{name}(store), store.checkpoint())",
+                    1,
+                )
+                for _ in range(runs)
+            )
+            for name in ("erase_free_pages", "vacuum")
+        }
+        size = f"{path.stat().st_size >> 20} MB, {mode}"
+        rows.append(Row("free pages", size, "VACUUM", figures["erase_free_pages"], figures["vacuum"]))
+    return rows
+
+
 PEER_CPU_S = {("2000", "one"): 21.0, ("2000", "tenth"): 26.0}
 """CPU of OpenClaw 2026.9.6 for the same purge, measured once on a machine of 2 vCPUs."""
 
@@ -188,7 +214,7 @@ def main() -> None:
         rows = verify_rows(folder, verified, 3)
         if not asked.only_verify:
             rows += [*prefix_rows(folder, megabytes, runs), *scrub_rows(folder, megabytes, runs)]
-            rows += forget_rows(folder, runs)
+            rows += [*remedy_rows(folder, runs), *forget_rows(folder, runs)]
     kernels = [] if asked.only_verify else kernel_rows(quick=asked.quick)
     print(f"{'bench':12} {'size':26} {'peer':20} {'ours s':>8} {'peer s':>8} {'ratio':>7}")
     for row in rows:

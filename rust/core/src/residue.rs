@@ -30,7 +30,7 @@ pub use spelling::Class;
 #[derive(Debug, Clone, PartialEq)]
 pub enum Needle {
     /// UTF-8 text of 12 bytes or more, without a newline. Looked for as UTF-8, UTF-16 of both byte orders, JSON string
-    /// (with and without `\uXXXX` for what is not ASCII, and as a JSON string inside a JSON string), Markdown with
+    /// (with and without `\u....` for what is not ASCII, and as a JSON string inside a JSON string), Markdown with
     /// escaped punctuation, and base64 in its three alignments and two alphabets. Where no live content is, pieces of
     /// 32 bytes of texts of 48 bytes or more count, too.
     Text(Vec<u8>),

@@ -3,7 +3,6 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::time::Instant;
 
 use cenotaph_core::store::{Access, Freed, Store};
 use memchr::memmem;
@@ -104,34 +103,5 @@ fn slack_needs_the_file_written_anew() {
         assert!(store.checkpoint(1000).unwrap());
         store.close().unwrap();
         assert_eq!(secrets(&path), living);
-    }
-}
-
-/// What the choice between the remedies rests on; run with `--ignored --nocapture`.
-#[test]
-#[ignore = "prints times"]
-#[allow(clippy::print_stdout)]
-fn what_each_remedy_costs() {
-    for auto_vacuum in [0, 2] {
-        for (name, run) in [
-            ("free pages", Store::erase_free_pages as fn(&Store) -> _),
-            ("vacuum", |store: &Store| {
-                store.vacuum().map(|()| Freed::None)
-            }),
-        ] {
-            let folder = tempfile::tempdir().unwrap();
-            let path = database(folder.path(), auto_vacuum, 200_000);
-            careless(&path, "DELETE FROM filler WHERE id <= 20000");
-            let store = open(&path);
-            let pages = store.free_pages().unwrap();
-            let start = Instant::now();
-            run(&store).unwrap();
-            store.checkpoint(1000).unwrap();
-            println!(
-                "auto_vacuum {auto_vacuum} {name}: {:?}, {pages} free of {} MB",
-                start.elapsed(),
-                fs::metadata(&path).unwrap().len() >> 20
-            );
-        }
     }
 }

@@ -161,7 +161,7 @@ fn json(text: &str) -> String {
     out
 }
 
-/// The same with everything that is not ASCII as `\uXXXX`.
+/// The same with everything that is not ASCII as `\u....`.
 fn json_ascii(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 8);
     for letter in json(text).chars() {
