@@ -8,11 +8,12 @@ from cenotaph import receipts
 from cenotaph.certificate import StateFacts
 from cenotaph.errors import CenotaphError
 from cenotaph.ledger import read_ledger
+from cenotaph.verify.judge import told
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from cenotaph.certificate import Predicate, Selector, Verification
+    from cenotaph.certificate import Predicate, Selector
     from cenotaph.ledger import Ledger
     from cenotaph.place import Place
 
@@ -83,7 +84,7 @@ def describe(certificate: Predicate, key: str, facts: StateFacts | None) -> Iter
         f"{counts['vectorRows']} vectors, {counts['backups']} backups"
     )
     yield (
-        f"Verification: {_found(search)} "
+        f"Verification: {told(search['result'], search['needles'])} "
         f"({search['needles']} needles, {search['files']} files, {search['bytes']} bytes)"
     )
     yield (
@@ -97,15 +98,6 @@ def describe(certificate: Predicate, key: str, facts: StateFacts | None) -> Iter
         yield f"Places that could not be read or changed: {certificate['refusals']['count']}"
     yield from (f"Left to do when it was made: {rest}" for rest in certificate["pending"])
     yield from _receipt(certificate, facts)
-
-
-_RESULTS = {"clean": "nothing found", "residue": "RESIDUE FOUND", "not-run": "not run"}
-
-
-def _found(search: Verification) -> str:
-    """A deletion that found nothing left to delete had nothing to look for."""
-    nothing = search["result"] == "clean" and not search["needles"]
-    return "nothing to look for" if nothing else _RESULTS[search["result"]]
 
 
 def _asked(selectors: list[Selector]) -> str:

@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, SerializerFunctionWrapHandler, model
 from pydantic.alias_generators import to_camel
 
 from cenotaph import layout
+from cenotaph.verify.judge import told
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -251,9 +252,9 @@ def _details(report: ForgetReport) -> Iterator[str]:
 def _proof(report: ForgetReport) -> Iterator[str]:
     found = report.verification
     if found is not None:
-        words = {"clean": "nothing found", "residue": "residue found", "not-run": "not run"}[found.result]
         yield (
-            f"Verification: {words} ({found.needles} needles, {found.files} files, {found.bytes} bytes; "
+            f"Verification: {told(found.result, found.needles)} "
+            f"({found.needles} needles, {found.files} files, {found.bytes} bytes; "
             f"{found.shared_needles} texts that surviving sessions also said were not looked for)"
         )
         yield from (f"Kept by design: {kept.what} ({kept.places} places)" for kept in found.kept)

@@ -10,7 +10,7 @@ from pydantic.alias_generators import to_camel
 from cenotaph import _core
 from cenotaph.errors import SelectionError, StoreCorrupt
 from cenotaph.receipts import erasures, receipt_key
-from cenotaph.verify.judge import KEPT_TABLES, judge, named, roots_of
+from cenotaph.verify.judge import KEPT_TABLES, judge, named, roots_of, told
 from cenotaph.verify.process import find
 
 if TYPE_CHECKING:
@@ -119,7 +119,7 @@ def _place(place: Place, hit: Hit) -> FoundPlace:
 
 def describe(found: ReceiptVerification) -> Iterator[str]:
     """The result for people, a line each."""
-    yield f"Verification ({found.agent_id}): {'nothing found' if found.result == 'clean' else 'RESIDUE FOUND'}"
+    yield f"Verification ({found.agent_id}): {told(found.result, found.hashes)}"
     yield f"Receipts: {len(found.receipts)}; {found.hashes} keyed hashes"
     yield f"Searched: {found.files} files, {found.bytes} bytes"
     for hit in found.residue:

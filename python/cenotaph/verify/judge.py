@@ -48,6 +48,13 @@ _TRANSCRIPTS = "source transcripts"
 _ARCHIVES = "transcript archives"
 
 
+def told(result: Literal["clean", "residue", "not-run"], wanted: int) -> str:
+    """A result for people. `wanted`: how many needles were looked for; of none, nothing can be said."""
+    if result == "clean":
+        return "nothing found" if wanted else "nothing to look for"
+    return "RESIDUE FOUND" if result == "residue" else "not run"
+
+
 @dataclass(frozen=True, slots=True)
 class Verdict:
     """What a search means for one agent. `unread`: files that may hold residue and could not be read."""
