@@ -24,7 +24,14 @@ def test_ctrl_c_ends_a_long_scan_and_a_rerun_finishes(maker: StateMaker, cli: Co
         maker.file(f"memory/note-{number:03d}.md", large)
     maker.file("memory/zz.md", f"> {SECRET}\nkept\n")
     command = [*cli.command, "--state-dir", str(maker.state), "forget", "--session", TARGET]
-    child = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, env=cli.environment())
+    child = subprocess.Popen(
+        command,
+        stderr=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        env=cli.environment(),
+        # A shell that runs the tests in the background has children ignore Ctrl-C.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),  # noqa: PLW1509 -- one thread
+    )
     while not state_rows(maker, "SELECT 1 FROM plugin_state_entries WHERE namespace = 'short-term-locks'"):
         assert child.poll() is None, "the run ended before it could be interrupted"
         time.sleep(0.01)
