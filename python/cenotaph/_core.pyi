@@ -65,6 +65,7 @@ __all__ = [
     "scan_corpus",
     "sweep_beside",
     "sync_folders",
+    "unsaid",
     "vacuum",
 ]
 
@@ -290,6 +291,8 @@ class Scrubber:
         corpus_files: Sequence[_Path] = ...,
     ) -> Scrubber:
         """`corpus_files` are read once more to see which snippets also stand in surviving lines."""
+    def with_erased(self, erased: Needles) -> Scrubber:
+        """The same, and lines that hold what earlier runs for these sessions removed go, too."""
     def with_keys(self, entry_keys: Sequence[str], known_keys: Sequence[str]) -> Scrubber:
         """The same sessions and snippets with other entry keys; shares the compiled snippets."""
     def scan_files(self, files: Sequence[MemoryFile], threads: int = 0) -> list[FileScan]:
@@ -428,6 +431,8 @@ class Gathered:
     needles: Needles
     shared: int
     candidates: int
+    erased: Needles | None
+    """What earlier runs removed, without what surviving sessions said since."""
 
 def gather(
     refs: Refs,
@@ -440,8 +445,15 @@ def gather(
     state: StateStore | None,
     state_plan: StatePlan | None,
     keep_shared: bool,
+    erased: Needles | None = None,
 ) -> Gathered:
-    """Reads what the plans remove, and leaves out what also stands in something that stays by the rules."""
+    """Reads what the plans remove, and leaves out what also stands in something that stays by the rules.
+
+    `erased`: what earlier runs for the same sessions removed.
+    """
+
+def unsaid(erased: Needles, refs: Refs, corpus_files: Sequence[_Path]) -> Needles:
+    """`erased` without what stands in a corpus line of a session that is not selected."""
 
 def entries_of(files: Sequence[_Path]) -> list[list[tuple[list[str], bytes]]]:
     """For each file its entries in order: keys of their markers, and SHA-256 of markers and block."""

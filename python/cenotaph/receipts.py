@@ -20,7 +20,7 @@ from cenotaph.errors import ConfigError
 from cenotaph.new_file import write_new
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection, Iterable
     from pathlib import Path
     from typing import Any
 
@@ -161,11 +161,11 @@ def _listed(value: object) -> list[object]:
     return cast("list[object]", value) if isinstance(value, list) else []
 
 
-def open_erasures(place: Place, memory: _core.Store, sessions: Iterable[str]) -> list[Erasure]:
-    """Receipts of this agent that were begun and not completed, and whose sessions are all among these keyed hashes."""
+def erasures_of(place: Place, memory: _core.Store, sessions: Collection[str]) -> list[Erasure]:
+    """Receipts of this agent that tell of one of these sessions, which are given by their keyed hashes."""
     wanted = frozenset(sessions)
     return [
         erasure
         for erasure in erasures(_core.receipts(memory))
-        if erasure.agent == place.agent and not erasure.is_completed and erasure.sessions <= wanted
+        if erasure.agent == place.agent and erasure.sessions & wanted
     ]

@@ -160,7 +160,6 @@ def test_a_quotation_that_is_new(either: StateMaker, act: Late) -> None:
     assert statuses["Looking for what was removed"] == 3
 
 
-@pytest.mark.xfail(strict=True, reason="a rerun has no snippets: the corpus lines go before the search")
 @pytest.mark.parametrize("act", [quote_in_a_chunk, quote_in_a_file], ids=lambda act: act.__name__)
 def test_a_quotation_that_came_too_late_goes_with_the_next_run(maker: StateMaker, act: Late) -> None:
     scene(maker)
@@ -168,7 +167,6 @@ def test_a_quotation_that_came_too_late_goes_with_the_next_run(maker: StateMaker
     assert finish(maker) == []
 
 
-@pytest.mark.xfail(strict=True, reason="a text that the plan leaves anywhere is not looked for at all")
 def test_a_clean_report_means_that_nothing_is_left(maker: StateMaker) -> None:
     """A short-term entry without an origin row holds what the session said, word for word."""
     maker.short_term("memory:memory/notes.md:3:3", QUOTED)

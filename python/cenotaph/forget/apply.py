@@ -29,6 +29,10 @@ if TYPE_CHECKING:
 
 _READS = 5
 _UNSTEADY = "The databases change faster than they can be read; stop the programs that write them, then run this again"
+_UNWITNESSED = (
+    "Some of the sessions were forgotten before by a program that left no receipt: what it removed cannot be looked "
+    "for, so the databases were written anew."
+)
 _REPLANS = 10
 _AT_ONCE = 4
 """Files that are rewritten at the same time, each beside its old content."""
@@ -107,7 +111,8 @@ def forget(place: Place, wish: Wish, step: Step, census: Census | None = None) -
                 return report_of(place, plan, Artifacts(), _measured(tally, nothing))
             _refuse_early(place, stores, plan)
             key = receipt_key(place.state_dir, create=True)
-            evidence = new_evidence(place, stores, plan, key)
+            forgotten = stores.memory.forgotten(place.agent) if stores.memory else []
+            evidence = new_evidence(plan, key, forgotten)
             if census:
                 census.begin(plan.listing.files, key)
             plan = _destroy(place, stores, wish, step, plan, tally, evidence)
@@ -116,7 +121,8 @@ def forget(place: Place, wish: Wish, step: Step, census: Census | None = None) -
         proof = prove(place, stores, evidence, step, finished=not (tally.pending or plan.unread))
         tally.pending += proof.pending
         receipt = _complete(place, stores, evidence, tally, proof, finished=not (tally.pending or plan.unread))
-        plan = replace(plan, refusals=[*plan.refusals, *map(_link_elsewhere, tally.linked)])
+        told = [_UNWITNESSED] if evidence.unwitnessed else []
+        plan = replace(plan, refusals=[*plan.refusals, *told, *map(_link_elsewhere, tally.linked)])
         return report_of(
             place,
             plan,

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from cenotaph import _core, layout
-from cenotaph.receipts import SESSION_DIGITS, key_id, keyed, open_erasures
+from cenotaph.receipts import SESSION_DIGITS, erasures_of, key_id, key_path, keyed, receipt_key
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection, Iterable
 
     from cenotaph.forget.plan import Plan, Wish
     from cenotaph.forget.prove import Proof
@@ -19,6 +19,15 @@ if TYPE_CHECKING:
     from cenotaph.forget.stores import Stores
     from cenotaph.place import Place
     from cenotaph.receipts import Erasure
+
+
+@dataclass(frozen=True, slots=True)
+class Earlier:
+    """What earlier runs for some of the same sessions left behind."""
+
+    erasures: list[Erasure]
+    needles: _core.Needles
+    """What they removed, as keyed hashes; it goes wherever it came back."""
 
 
 @dataclass(slots=True)
@@ -31,25 +40,61 @@ class Evidence:
     """Keyed hashes of the selected session ids, sorted."""
     resumed: list[Erasure] = field(default_factory=list["Erasure"])
     """Receipts of earlier runs for the same sessions that did not get to the end; this run completes them."""
+    erased: list[_core.Needles] = field(default_factory=list[_core.Needles])
+    """What earlier runs removed."""
     needles: list[_core.Needles] = field(default_factory=list[_core.Needles])
+    """What this run removes, a set for each plan."""
     shared: int = 0
     candidates: int = 0
+    unwitnessed: bool = False
+    """Whether some of the sessions were forgotten by a program that left no receipt: nobody knows what it removed."""
+
+    @property
+    def sets(self) -> list[_core.Needles]:
+        """Everything to look for."""
+        return [each for each in (*self.erased, *self.needles) if len(each)]
 
     @property
     def count(self) -> int:
         """Needles of all sets."""
-        return sum(len(needles) for needles in self.needles)
+        return sum(map(len, self.sets))
 
 
-def new_evidence(place: Place, stores: Stores, plan: Plan, key: bytes) -> Evidence:
-    """The receipt of this run: that of an earlier one for the same sessions that was not completed, else a new one."""
-    sessions = sorted(keyed(key, "session", each)[:SESSION_DIGITS] for each in plan.selection.session_ids)
-    resumed = open_erasures(place, stores.memory, sessions) if stores.memory else []
-    evidence = Evidence(key, resumed[0].id if resumed else secrets.token_hex(16), sessions, resumed)
-    if stores.memory and resumed:
-        shingles = _core.receipt_shingles(stores.memory, [erasure.id for erasure in resumed])
-        evidence.needles += [_core.Needles.from_shingles(shingles, key)] if shingles else []
-    return evidence
+def earlier_runs(place: Place, memory: _core.Store | None, session_ids: Iterable[str]) -> Earlier | None:
+    """What receipts tell of these sessions; None when there is none, or the key of their hashes was destroyed.
+
+    Raises `ForgetRefused` when the hashes are damaged, `ConfigError` when the key is, `OSError`.
+    """
+    if memory is None or not key_path(place.state_dir).exists():
+        return None
+    key = receipt_key(place.state_dir, create=False)
+    found = erasures_of(place, memory, _hashed(key, session_ids))
+    if not found:
+        return None
+    shingles = _core.receipt_shingles(memory, [erasure.id for erasure in found])
+    return Earlier(found, _core.Needles.from_shingles(shingles, key))
+
+
+def _hashed(key: bytes, session_ids: Iterable[str]) -> list[str]:
+    return sorted(keyed(key, "session", each)[:SESSION_DIGITS] for each in session_ids)
+
+
+def new_evidence(plan: Plan, key: bytes, forgotten: Collection[str]) -> Evidence:
+    """The receipt of this run: that of an earlier one for the same sessions that was not completed, else a new one.
+
+    `forgotten`: session ids with a tombstone of this agent.
+    """
+    sessions = _hashed(key, plan.selection.session_ids)
+    known = plan.earlier.erasures if plan.earlier else []
+    resumed = [each for each in known if not each.is_completed and each.sessions <= set(sessions)]
+    before = _hashed(key, set(plan.selection.session_ids).intersection(forgotten))
+    return Evidence(
+        key,
+        receipt=resumed[0].id if resumed else secrets.token_hex(16),
+        sessions=sessions,
+        resumed=resumed,
+        unwitnessed=not {each for erasure in known for each in erasure.sessions}.issuperset(before),
+    )
 
 
 def gather(place: Place, stores: Stores, wish: Wish, plan: Plan, evidence: Evidence) -> None:
@@ -65,8 +110,11 @@ def gather(place: Place, stores: Stores, wish: Wish, plan: Plan, evidence: Evide
         stores.state,
         plan.state,
         wish.keep_shared,
+        plan.earlier.needles if plan.earlier else None,
     )
     evidence.needles.append(gathered.needles)
+    # A later plan knows no more of earlier runs, only of what survivors said since.
+    evidence.erased = [gathered.erased] if gathered.erased else []
     evidence.shared += gathered.shared
     evidence.candidates += gathered.candidates
     body = json.dumps(_begun(wish, plan, evidence, gathered), sort_keys=True, separators=(",", ":"))

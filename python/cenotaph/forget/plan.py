@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 from cenotaph import _core
+from cenotaph.forget.evidence import earlier_runs
 from cenotaph.forget.external import external_files
 from cenotaph.forget.select import Selection, select
 from cenotaph.session_store import archive_text, events_of, read_sessions
@@ -18,6 +19,7 @@ from cenotaph.transcript import curated_writes
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Sequence
 
+    from cenotaph.forget.evidence import Earlier
     from cenotaph.forget.select import Selectors
     from cenotaph.forget.stores import Stores
     from cenotaph.place import Place
@@ -57,6 +59,7 @@ class Plan:
     refs: _core.Refs
     scrubber: _core.Scrubber
     lineage: _core.Lineage
+    earlier: Earlier | None
     extra_keys: list[str]
     """Keys that are selected although no origin row says so: stacked markers, and keys that an earlier plan found."""
     stacked_keys: list[str]
@@ -109,7 +112,10 @@ def make_plan(place: Place, stores: Stores, wish: Wish, step: Step, extra_keys: 
     corpus_files = [_core.MemoryFile(path, path) for path in listing.corpus]
     stamps = _core.file_stamps([*listing.files, *corpus_files])
     corpus = _core.scan_corpus(listing.corpus, refs)
-    texts = _read_texts(place, stores, wish, ids, refs, listing, corpus, extra_keys)
+    earlier = earlier_runs(place, stores.memory, ids)
+    lineage = _lineage(place, stores, ids, extra_keys)
+    scrubber = _scrubber(wish, lineage, refs, corpus, listing, earlier)
+    texts = _read_texts(place, stores, ids, listing, lineage, scrubber, extra_keys)
     external = _external_matches(place, texts.scrubber, listing) if ids else []
     step("Reading plugin state and index")
     entry_keys = texts.lineage.entry_keys
@@ -124,6 +130,7 @@ def make_plan(place: Place, stores: Stores, wish: Wish, step: Step, extra_keys: 
         refs=refs,
         scrubber=texts.scrubber,
         lineage=texts.lineage,
+        earlier=earlier,
         extra_keys=sorted({*extra_keys, *texts.stacked}),
         stacked_keys=texts.stacked,
         listing=listing,
@@ -147,18 +154,30 @@ def _lineage(place: Place, stores: Stores, ids: list[str], extra_keys: Sequence[
     return stores.memory.lineage(place.agent, ids, extra_keys)
 
 
+def _scrubber(
+    wish: Wish,
+    lineage: _core.Lineage,
+    refs: _core.Refs,
+    corpus: _core.Corpus,
+    listing: _core.MemoryFiles,
+    earlier: Earlier | None,
+) -> _core.Scrubber:
+    scrubber = _core.Scrubber(refs, lineage.entry_keys, lineage.known_keys, corpus, wish.keep_shared, listing.corpus)
+    if earlier is None:
+        return scrubber
+    erased = _core.unsaid(earlier.needles, refs, listing.corpus) if wish.keep_shared else earlier.needles
+    return scrubber.with_erased(erased)
+
+
 def _read_texts(
     place: Place,
     stores: Stores,
-    wish: Wish,
     ids: list[str],
-    refs: _core.Refs,
     listing: _core.MemoryFiles,
-    corpus: _core.Corpus,
+    lineage: _core.Lineage,
+    scrubber: _core.Scrubber,
     extra_keys: Sequence[str],
 ) -> _Texts:
-    lineage = _lineage(place, stores, ids, extra_keys)
-    scrubber = _core.Scrubber(refs, lineage.entry_keys, lineage.known_keys, corpus, wish.keep_shared, listing.corpus)
     stacked: list[str] = []
     for _ in range(_ROUNDS):
         scans = scrubber.scan_files(listing.files)

@@ -17,7 +17,7 @@ from cenotaph.verify.judge import KEPT_TABLES, Verdict, judge, named, roots_of
 from cenotaph.verify.process import find
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from cenotaph.forget.evidence import Evidence
     from cenotaph.forget.plan import Step
@@ -57,12 +57,17 @@ class Proof:
 def prove(place: Place, stores: Stores, evidence: Evidence, step: Step, *, finished: bool) -> Proof:
     """Truncates the logs and searches; where residue lies in a database of ours, removes it and searches again.
 
+    What a program removed that left no receipt cannot be looked for: after that the costliest means are used first.
+
     `finished`: the purge did all that it had planned. If not, only the search is done, and what it finds is told in the
     verdict alone: the purge has said what is left to do. Raises `StoreError`, `OSError`.
     """
     step("Truncating the write-ahead logs")
     proof = Proof(None, truncated=stores.checkpoint())
     tried: set[tuple[str, Remedy]] = set()
+    if evidence.unwitnessed and finished and proof.truncated:
+        _apply_all(_all_remedies(place, stores), tried, proof, step)
+        proof.truncated = stores.checkpoint()
     while True:
         step("Looking for what was removed")
         _core.kill_point("verify:begin")
@@ -73,10 +78,7 @@ def prove(place: Place, stores: Stores, evidence: Evidence, step: Step, *, finis
         remedies = [each for each in _remedies(place, stores, proof.verdict) if (each[0], each[2]) not in tried]
         if not remedies:
             break
-        for name, store, remedy in remedies:
-            tried.add((name, remedy))
-            step(f"Erasing old bytes in {name}")
-            _apply(name, store, remedy, proof)
+        _apply_all(remedies, tried, proof, step)
         proof.truncated = stores.checkpoint()
     if not proof.truncated:
         proof.pending.insert(0, "wal")
@@ -87,10 +89,21 @@ def prove(place: Place, stores: Stores, evidence: Evidence, step: Step, *, finis
 
 def _search(place: Place, evidence: Evidence, proof: Proof) -> Verdict | None:
     try:
-        return judge(place, find(roots_of(place), evidence.needles, KEPT_TABLES))
+        return judge(place, find(roots_of(place), evidence.sets, KEPT_TABLES))
     except CenotaphError as error:
         proof.pending.append(str(error))
         return None
+
+
+def _all_remedies(place: Place, stores: Stores) -> list[tuple[str, _STORE, Remedy]]:
+    """Those that leave no old byte, whatever it is."""
+    found: list[tuple[str, _STORE, Remedy]] = []
+    if stores.memory:
+        found.append((place.agent_database.name, stores.memory, "full-text"))
+        found.append((place.agent_database.name, stores.memory, "vacuum"))
+    if stores.state:
+        found.append((place.state_database.name, stores.state, "vacuum"))
+    return found
 
 
 def _remedies(place: Place, stores: Stores, verdict: Verdict) -> list[tuple[str, _STORE, Remedy]]:
@@ -110,6 +123,15 @@ def _remedies(place: Place, stores: Stores, verdict: Verdict) -> list[tuple[str,
 def _calls_for(hit: Hit, remedy: Remedy) -> bool:
     is_text = remedy != "full-text" or (hit.table or "").endswith(("_fts_data", "_fts"))
     return hit.part in _PARTS[remedy] and is_text
+
+
+def _apply_all(
+    remedies: Iterable[tuple[str, _STORE, Remedy]], tried: set[tuple[str, Remedy]], proof: Proof, step: Step
+) -> None:
+    for name, store, remedy in remedies:
+        tried.add((name, remedy))
+        step(f"Erasing old bytes in {name}")
+        _apply(name, store, remedy, proof)
 
 
 def _apply(name: str, store: _STORE, remedy: Remedy, proof: Proof) -> None:

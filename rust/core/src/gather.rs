@@ -17,7 +17,7 @@ use crate::normalise::{trim, utf16_len};
 use crate::refs::Refs;
 use crate::residue::{Class, Needle, Needles};
 use crate::scrub::Scrubber;
-use crate::store::{ChunkText, Fate, IndexPlan, StatePlan, Store};
+use crate::store::{ChunkText, Fate, IndexPlan, Judgement, StatePlan, StateText, Store};
 use crate::walk::MemoryFile;
 use crate::{Result, interrupt};
 
@@ -47,6 +47,8 @@ pub struct GatherAsk<'a> {
     pub memory: &'a [MemoryFile],
     /// Corpus files.
     pub corpus: &'a [PathBuf],
+    /// What earlier runs for the same sessions removed.
+    pub erased: Option<&'a Needles>,
     /// Quoted lines that surviving sessions also said stay in memory files.
     pub keep_shared: bool,
     /// Shows every row of the index and the plugin state, see [`index_rows`] and [`state_rows`]; called twice.
@@ -65,6 +67,8 @@ pub struct Gathered {
     pub shared: u64,
     /// Distinct candidates, before those that stay elsewhere and those above the limit were left out.
     pub candidates: u64,
+    /// What earlier runs removed, without what surviving sessions said since.
+    pub erased: Option<Needles>,
 }
 
 /// Reads everything that goes, then everything that stays. Writes nothing; memory is bounded by the number of needles.
@@ -85,7 +89,7 @@ pub fn gather(ask: &GatherAsk) -> Result<Gathered> {
             candidates.add_row(row);
         }
     })?;
-    let mut sieve = Sieve::new(candidates);
+    let mut sieve = Sieve::new(candidates, ask.erased);
     let files = if ask.keep_shared {
         Reach::Everything
     } else {
@@ -96,13 +100,23 @@ pub fn gather(ask: &GatherAsk) -> Result<Gathered> {
             sieve.strike(line, files);
         }
     })?;
-    read_corpus(ask, |line| sieve.strike(line, Reach::Everything))?;
+    read_corpus(ask.refs, ask.corpus, |line| sieve.strike_said(line))?;
     (ask.each_row)(&mut |fate, row| {
         if fate == Fate::Stays {
             sieve.strike_row(row);
         }
     })?;
-    Ok(sieve.rest())
+    sieve.rest()
+}
+
+/// `erased` without what stands in a corpus line of a session that is not selected.
+///
+/// # Errors
+/// Those of [`Needles::without`].
+pub fn unsaid(erased: &Needles, refs: &Refs, corpus: &[PathBuf]) -> Result<Needles> {
+    let mut marks = Marks::new(erased);
+    read_corpus(refs, corpus, |line| marks.mark(line))?;
+    marks.rest()
 }
 
 /// What one row holds.
@@ -112,8 +126,8 @@ pub enum Row<'a> {
     Chunk(ChunkText<'a>),
     /// Path of an indexed file.
     Path(&'a [u8]),
-    /// JSON of a plugin-state row.
-    State(&'a [u8]),
+    /// A row of the plugin state.
+    State(StateText<'a>),
 }
 
 /// Shows the lines of the memory files, those that lie together and share their fate at once.
@@ -141,8 +155,8 @@ fn read_memory(ask: &GatherAsk, mut show: impl FnMut(Fate, &[u8])) -> Result<()>
 }
 
 /// Shows each corpus line that stays.
-fn read_corpus(ask: &GatherAsk, mut show: impl FnMut(&[u8])) -> Result<()> {
-    for path in ask.corpus {
+fn read_corpus(refs: &Refs, corpus: &[PathBuf], mut show: impl FnMut(&[u8])) -> Result<()> {
+    for path in corpus {
         interrupt::check()?;
         let Ok(opened) = File::open(path) else {
             continue;
@@ -150,7 +164,7 @@ fn read_corpus(ask: &GatherAsk, mut show: impl FnMut(&[u8])) -> Result<()> {
         let mut reader = LineReader::new(opened);
         while let Ok(Some(block)) = reader.next_block() {
             for line in lines(block) {
-                if !ask.refs.in_corpus_prefix(line) {
+                if !refs.in_corpus_prefix(line) {
                     show(line);
                 }
             }
@@ -268,7 +282,7 @@ impl Candidates {
                 }
             }
             Row::State(value) => {
-                let parsed = serde_json::from_slice::<serde_json::Value>(value);
+                let parsed = serde_json::from_slice::<serde_json::Value>(value.json);
                 strings(&parsed.unwrap_or_default(), &mut |text| {
                     if is_prose(text) {
                         lines(text.as_bytes()).for_each(|line| self.add_line(line));
@@ -299,7 +313,8 @@ enum Reach {
 }
 
 /// Candidates that were found in nothing that stays.
-struct Sieve {
+struct Sieve<'a> {
+    erased: Option<Marks<'a>>,
     texts: Struck,
     words: Struck,
     snippets: usize,
@@ -313,8 +328,8 @@ struct Struck {
     found: Vec<bool>,
 }
 
-impl Sieve {
-    fn new(candidates: Candidates) -> Self {
+impl<'a> Sieve<'a> {
+    fn new(candidates: Candidates, erased: Option<&'a Needles>) -> Self {
         let Candidates {
             snippets,
             derived,
@@ -334,6 +349,7 @@ impl Sieve {
             .map(Needle::Text)
             .chain(embeddings.kept.into_values().map(Needle::Raw));
         Self {
+            erased: erased.map(Marks::new),
             texts: Struck::new(needles.collect()),
             words: Struck::new(words.kept.into_values().map(Needle::Word).collect()),
             snippets: number,
@@ -351,23 +367,34 @@ impl Sieve {
         self.words.strike(&folded(text), Class::Word, 0);
     }
 
-    fn strike_row(&mut self, row: Row) {
-        match row {
-            Row::Chunk(chunk) => {
-                let reach = if chunk.transcript {
-                    Reach::Everything
-                } else {
-                    Reach::Derived
-                };
-                self.strike(chunk.text, reach);
-                self.texts.strike(chunk.embedding, Class::Whole, 0);
-            }
-            Row::Path(path) => self.strike(path, Reach::Derived),
-            Row::State(value) => self.strike(value, Reach::Everything),
+    /// The same for what survivors said: earlier runs may have removed it, too.
+    fn strike_said(&mut self, text: &[u8]) {
+        self.strike(text, Reach::Everything);
+        if let Some(erased) = &mut self.erased {
+            erased.mark(text);
         }
     }
 
-    fn rest(self) -> Gathered {
+    fn strike_row(&mut self, row: Row) {
+        match row {
+            Row::Chunk(chunk) => {
+                if chunk.transcript {
+                    self.strike_said(chunk.text);
+                } else {
+                    self.strike(chunk.text, Reach::Derived);
+                }
+                self.texts.strike(chunk.embedding, Class::Whole, 0);
+            }
+            Row::Path(path) => self.strike(path, Reach::Derived),
+            Row::State(value) => match value.judgement {
+                Judgement::Read => self.strike(value.json, Reach::Derived),
+                Judgement::Survivors => self.strike_said(value.json),
+                Judgement::Unread => self.strike(value.json, Reach::Everything),
+            },
+        }
+    }
+
+    fn rest(self) -> Result<Gathered> {
         let shared = self.texts.found[..self.snippets]
             .iter()
             .filter(|struck| **struck)
@@ -376,11 +403,38 @@ impl Sieve {
         let vectors: Vec<Needle> = needles.iter().filter_map(vector).collect();
         needles.extend(vectors);
         needles.extend(self.words.rest());
-        Gathered {
+        Ok(Gathered {
             needles,
             shared: shared as u64,
             candidates: self.candidates,
+            erased: self.erased.map(Marks::rest).transpose()?,
+        })
+    }
+}
+
+/// A compiled set with a mark for each needle.
+struct Marks<'a> {
+    needles: &'a Needles,
+    marked: Vec<bool>,
+}
+
+impl<'a> Marks<'a> {
+    fn new(needles: &'a Needles) -> Self {
+        Self {
+            needles,
+            marked: vec![false; needles.len()],
         }
+    }
+
+    /// Marks the needles that stand in the text.
+    fn mark(&mut self, text: &[u8]) {
+        for hit in self.needles.hits_in(text) {
+            self.marked[hit.needle as usize] = true;
+        }
+    }
+
+    fn rest(self) -> Result<Needles> {
+        self.needles.without(&self.marked)
     }
 }
 

@@ -1,7 +1,8 @@
 //! What is left of forgotten texts in the bytes of files: the search behind `verify`.
 //!
-//! Nothing here is shared with the purge, so that an error in one is not an error in both. The purge decides by lines,
-//! rows and rules; this looks at every byte of every file for a list of [`Needle`]s, each in all [`spellings`](Needle).
+//! The purge is other code, so that an error in one is not an error in both; only what earlier runs removed it knows by
+//! these hashes, too. It decides by lines, rows and rules; this looks at every byte of every file for a list of
+//! [`Needle`]s, each in all [`spellings`](Needle).
 
 use std::path::PathBuf;
 

@@ -76,9 +76,7 @@ impl<'s> Scan<'s> {
         let scrubber = self.scrubber;
         let mut quoting = std::mem::take(&mut self.quoting);
         quoting.clear();
-        if !scrubber.snippets().is_empty() {
-            scrubber.snippets().matching_lines(block, &mut quoting);
-        }
+        scrubber.quoting_lines(block, &mut quoting);
         let mut quotes = quoting.iter().copied().peekable();
         let mut ahead = Ahead::new(block, scrubber.comment_opening());
         let mut at = 0;

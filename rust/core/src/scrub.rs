@@ -12,11 +12,13 @@ use std::path::Path;
 use std::sync::Arc;
 
 use memchr::memmem::Finder;
+use memchr::memrchr;
 use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
 
 use crate::line::LineReader;
 use crate::refs::Refs;
 use crate::replace::{self, Stamp};
+use crate::residue::Needles;
 use crate::scan::Scan;
 use crate::snippets::Snippets;
 use crate::walk::MemoryFile;
@@ -24,12 +26,13 @@ use crate::wipe::Old;
 use crate::{Result, threads};
 
 /// What is to be forgotten, as the text of memory files can show it.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Scrubber {
     refs: Arc<Refs>,
     entry_keys: HashSet<String>,
     known_keys: HashSet<String>,
     snippets: Arc<Snippets>,
+    erased: Option<Arc<Needles>>,
     opening: Finder<'static>,
 }
 
@@ -69,7 +72,17 @@ impl Scrubber {
             entry_keys,
             known_keys,
             snippets: snippets.into(),
+            erased: None,
             opening: Finder::new("<!--"),
+        }
+    }
+
+    /// Lines that hold what earlier runs for the same sessions removed go, too.
+    #[must_use]
+    pub fn with_erased(self, erased: impl Into<Arc<Needles>>) -> Self {
+        Self {
+            erased: Some(erased.into()),
+            ..self
         }
     }
 
@@ -83,11 +96,29 @@ impl Scrubber {
         &self.snippets
     }
 
+    /// Lines of `block` (whole lines) that hold a snippet, or what an earlier run removed: the byte offset of each
+    /// line's start in `block`, ascending, pushed to `found`, which is empty.
+    pub(crate) fn quoting_lines(&self, block: &[u8], found: &mut Vec<usize>) {
+        if !self.snippets.is_empty() {
+            self.snippets.matching_lines(block, found);
+        }
+        let Some(erased) = &self.erased else {
+            return;
+        };
+        let hits = erased.hits_in(block).into_iter();
+        found.extend(
+            hits.map(|hit| memrchr(b'\n', &block[..offset(hit.offset)]).map_or(0, |end| end + 1)),
+        );
+        found.sort_unstable();
+        found.dedup();
+    }
+
     pub(crate) fn entry_keys(&self) -> &HashSet<String> {
         &self.entry_keys
     }
 
-    pub(crate) fn is_known(&self, key: &str) -> bool {
+    /// Whether an entry with this key has an origin.
+    pub fn is_known(&self, key: &str) -> bool {
         self.known_keys.contains(key)
     }
 

@@ -111,6 +111,27 @@ proptest! {
     }
 
     #[test]
+    fn a_set_without_some_finds_the_rest(
+        (needles, data) in case(),
+        marks in prop::collection::vec(any::<bool>(), 600),
+        hide in any::<bool>(),
+    ) {
+        let known = Needles::new(needles);
+        let all = if hide {
+            Needles::from_shingles(&[known.shingles(b"key")], b"key").unwrap()
+        } else {
+            known
+        };
+        let marked = &marks[..all.len()];
+        let rest = all.without(marked).unwrap();
+        prop_assert_eq!(rest.len(), marked.iter().filter(|mark| !**mark).count());
+        let mut expected = all.hits_in(&data);
+        expected.retain(|hit| !marked[hit.needle as usize]);
+        prop_assert_eq!(whole(&rest.hits_in(&data)), whole(&expected));
+        prop_assert_eq!(rest.hits_in(&data).len(), expected.len());
+    }
+
+    #[test]
     fn a_set_crosses_a_pipe((needles, data) in case()) {
         let needles = Needles::new(needles);
         let sent = Needles::from_bytes(&needles.to_bytes()).unwrap();

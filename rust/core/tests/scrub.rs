@@ -7,10 +7,11 @@ mod common;
 use std::io::{self, Read};
 
 use cenotaph_core::refs::Refs;
+use cenotaph_core::residue::{Needle, Needles};
 use cenotaph_core::scrub::{Scrubber, scan_files};
 use cenotaph_core::snippets::Snippets;
 use cenotaph_core::walk::MemoryFile;
-use common::{E, K, L, S, check, scan, scrubber, set, strings};
+use common::{E, K, L, S, check, scan, scrubber, scrubber_for, set, strings};
 
 #[test]
 fn v1_lineage_and_blank_lines_between_stacked_markers() {
@@ -363,6 +364,25 @@ fn shared_snippets_are_told_apart_by_line_number() {
     assert_eq!(kept, b"a\n\n");
     assert_eq!(scrub.shared_lines, [2, 5]);
     assert_eq!(scrub.lines, 3);
+}
+
+/// What earlier runs removed is known as hashes, in every spelling, wherever the line is.
+#[test]
+fn what_was_erased_before_goes_again() {
+    let said = "the \"violet\" mongoose of forty-two";
+    let needles = Needles::new(vec![Needle::Text(said.as_bytes().to_vec())]);
+    let erased = Needles::from_shingles(&[needles.shingles(b"key")], b"key").unwrap();
+    let scrubber = scrubber_for(&["User: another thing that was said"]).with_erased(erased);
+    let quoted = serde_json::to_string(said).unwrap();
+    let text = format!(
+        "a\n> {said}\nUser: another thing that was said\n<!-- openclaw-memory-promotion:clean -->\n- {said} {said}\nb {quoted}\nc"
+    );
+    let (kept, found) = scan(&scrubber, text.as_bytes());
+    assert_eq!(kept, b"a\nc");
+    assert_eq!(found.lines, 4);
+    assert!(found.shared_lines.is_empty());
+    let near = format!("a\n{}\n", said.replace("forty", "fifty"));
+    assert!(scan(&scrubber, near.as_bytes()).1.removed.is_empty());
 }
 
 #[test]

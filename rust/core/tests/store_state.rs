@@ -92,6 +92,7 @@ fn plan(store: &Store) -> StatePlan {
         agent: "main",
         entry_keys: &entry_keys,
         refs_named: &|text| contains(text, "sessions/main/gone") || text == b"main:gone",
+        is_known: &|key| key == "theirs",
         run_is_selected: &|name| name.starts_with(b"gone.jsonl"),
         scrub: &|text| {
             let text = std::str::from_utf8(text).ok()?;
@@ -110,7 +111,7 @@ fn apply(store: &Store) -> StateCounts {
 }
 
 #[test]
-fn short_term_entries_go_by_key_or_by_what_they_name() {
+fn short_term_entries_go_by_key_by_what_they_name_or_say() {
     let folder = tempfile::tempdir().unwrap();
     let (store, conn) = state(folder.path());
     let entry = |key: &str, path: &str, snippet: &str| {
@@ -132,9 +133,30 @@ fn short_term_entries_go_by_key_or_by_what_they_name() {
         "by-snippet",
         &entry("by-snippet", "p", "see sessions/main/gone"),
     );
+    put(
+        &conn,
+        RECALL,
+        WORKSPACE,
+        "by-text",
+        &entry("by-text", "p", "a secret\n"),
+    );
+    put(
+        &conn,
+        RECALL,
+        WORKSPACE,
+        "theirs",
+        &entry("theirs", "p", "also said: secret\n"),
+    );
     put(&conn, RECALL, WORKSPACE, "keep", &entry("keep", "p", "k1"));
     put(&conn, RECALL, OTHER, "k1", &entry("k1", "p", "s"));
-    for key in ["k1", "by-path-value", "by-snippet", "keep"] {
+    for key in [
+        "k1",
+        "by-path-value",
+        "by-snippet",
+        "by-text",
+        "keep",
+        "theirs",
+    ] {
         put(
             &conn,
             SIGNALS,
@@ -148,12 +170,12 @@ fn short_term_entries_go_by_key_or_by_what_they_name() {
     assert_eq!(
         counts,
         StateCounts {
-            short_term_entries: 4,
+            short_term_entries: 5,
             ..StateCounts::default()
         }
     );
-    assert_eq!(keys(&conn, RECALL), ["k1", "keep"]);
-    assert_eq!(keys(&conn, SIGNALS), ["keep"]);
+    assert_eq!(keys(&conn, RECALL), ["k1", "keep", "theirs"]);
+    assert_eq!(keys(&conn, SIGNALS), ["keep", "theirs"]);
     for (key, row) in rows(&conn) {
         assert_eq!(before[&key], row, "untouched rows keep value and time");
     }

@@ -17,6 +17,7 @@ use crate::store::{IndexPlan, Store};
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Gathered>()?;
     module.add_function(wrap_pyfunction!(gather, module)?)?;
+    module.add_function(wrap_pyfunction!(unsaid, module)?)?;
     module.add_function(wrap_pyfunction!(entries_of, module)?)
 }
 
@@ -25,9 +26,11 @@ pub struct Gathered {
     needles: Py<Needles>,
     shared: u64,
     candidates: u64,
+    erased: Option<Py<Needles>>,
 }
 
 #[pyfunction]
+#[pyo3(signature = (refs, scrubber, corpus, memory_files, corpus_files, memory, index, state, state_plan, keep_shared, erased = None))]
 #[expect(
     clippy::too_many_arguments,
     reason = "one coarse call instead of a builder"
@@ -44,6 +47,7 @@ fn gather(
     state: Option<&StateStore>,
     state_plan: Option<&StatePlan>,
     keep_shared: bool,
+    erased: Option<&Needles>,
 ) -> PyResult<Gathered> {
     let files: Vec<walk::MemoryFile> = memory_files.into_iter().map(Into::into).collect();
     let (refs, scrubber) = (Arc::clone(&refs.inner), Arc::clone(&scrubber.inner));
@@ -56,6 +60,7 @@ fn gather(
         index.map(|plan| &plan.inner),
         state_plan.map(|plan| &plan.inner),
     );
+    let erased = erased.map(|set| Arc::clone(&set.inner));
     let (compiled, gathered) = interruptible(py, || {
         let ask = GatherAsk {
             refs: &refs,
@@ -63,6 +68,7 @@ fn gather(
             snippets,
             memory: &files,
             corpus: &corpus_files,
+            erased: erased.as_deref(),
             keep_shared,
             each_row: &|show| {
                 if let (Some(handle), Some(plan)) = (memory, index) {
@@ -81,7 +87,25 @@ fn gather(
         needles: Py::new(py, Needles::from(compiled))?,
         shared: gathered.shared,
         candidates: gathered.candidates,
+        erased: match gathered.erased {
+            Some(rest) => Some(Py::new(py, Needles::from(rest))?),
+            None => None,
+        },
     })
+}
+
+#[pyfunction]
+fn unsaid(
+    py: Python<'_>,
+    erased: &Needles,
+    refs: &Refs,
+    corpus_files: Vec<PathBuf>,
+) -> PyResult<Needles> {
+    let (erased, refs) = (Arc::clone(&erased.inner), Arc::clone(&refs.inner));
+    let rest = interruptible(py, move || {
+        cenotaph_core::gather::unsaid(&erased, &refs, &corpus_files)
+    })?;
+    Ok(rest.into())
 }
 
 /// Keys of an entry's markers, and SHA-256 of its bytes.

@@ -23,7 +23,7 @@ type Failure = (OsString, String);
 
 #[pyclass(frozen, module = "cenotaph._core")]
 pub struct Needles {
-    inner: Arc<residue::Needles>,
+    pub inner: Arc<residue::Needles>,
 }
 
 impl From<residue::Needles> for Needles {

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use cenotaph_core::corpus::{self, CorpusScan};
 use cenotaph_core::error::plain;
 use cenotaph_core::refs;
+use cenotaph_core::residue;
 use cenotaph_core::scrub::{self, Scrub};
 use cenotaph_core::snippets::Snippets;
 use cenotaph_core::wipe::Old;
@@ -15,6 +16,7 @@ use cenotaph_core::{Error, Result, collate, replace, walk};
 use pyo3::prelude::*;
 
 use crate::call::{detached, interruptible};
+use crate::residue::Needles;
 
 /// Adds functions and classes of this file to the module.
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -223,27 +225,33 @@ pub struct Scrubber {
     pub inner: Arc<scrub::Scrubber>,
     refs: Arc<refs::Refs>,
     snippets: Arc<Snippets>,
+    erased: Option<Arc<residue::Needles>>,
 }
 
 impl Scrubber {
     fn build(
         refs: Arc<refs::Refs>,
         snippets: Arc<Snippets>,
+        erased: Option<Arc<residue::Needles>>,
         entry_keys: Vec<String>,
         known_keys: Vec<String>,
     ) -> Self {
         let entry_keys: HashSet<String> = entry_keys.into_iter().collect();
         let known_keys: HashSet<String> = known_keys.into_iter().collect();
-        let inner = Arc::new(scrub::Scrubber::new(
+        let fresh = scrub::Scrubber::new(
             Arc::clone(&refs),
             entry_keys,
             known_keys,
             Arc::clone(&snippets),
-        ));
+        );
         Self {
-            inner,
+            inner: Arc::new(match &erased {
+                Some(set) => fresh.with_erased(Arc::clone(set)),
+                None => fresh,
+            }),
             refs,
             snippets,
+            erased,
         }
     }
 }
@@ -293,16 +301,29 @@ impl Scrubber {
             Ok(Self::build(
                 refs,
                 Arc::new(snippets),
+                None,
                 entry_keys,
                 known_keys,
             ))
         })
     }
 
+    fn with_erased(&self, erased: &Needles) -> Self {
+        let inner = &self.inner;
+        let erased = Arc::clone(&erased.inner);
+        Self {
+            inner: Arc::new(scrub::Scrubber::clone(inner).with_erased(Arc::clone(&erased))),
+            refs: Arc::clone(&self.refs),
+            snippets: Arc::clone(&self.snippets),
+            erased: Some(erased),
+        }
+    }
+
     fn with_keys(&self, entry_keys: Vec<String>, known_keys: Vec<String>) -> Self {
         Self::build(
             Arc::clone(&self.refs),
             Arc::clone(&self.snippets),
+            self.erased.clone(),
             entry_keys,
             known_keys,
         )

@@ -128,6 +128,7 @@ impl StateStore {
                     agent,
                     entry_keys: &entry_keys,
                     refs_named: &|text| refs.named_in(text),
+                    is_known: &|key| scrubber.is_known(key),
                     run_is_selected: &|run| refs.is_run(run),
                     scrub: &|text| scrubber.scrub_text(text).map(|(rest, _)| rest),
                 })

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use super::engine::Engine;
 use super::pattern::{Key, Pattern, Patterns, narrow};
-use super::shingle::Shingle;
+use super::shingle::{RECORD, Shingle};
 use super::spelling::{self, Class, Window};
 use super::stream::Scan;
 use super::wire::{Message, parts};
@@ -90,6 +90,28 @@ impl Needles {
                 shingles: records,
             },
         })
+    }
+
+    /// The set without the needles whose mark is set, which are numbered as in [`Hit::needle`].
+    ///
+    /// # Errors
+    /// Those of [`from_shingles`](Self::from_shingles).
+    pub fn without(&self, marked: &[bool]) -> Result<Self> {
+        let rest = marked.iter().map(|mark| !mark);
+        match &self.message {
+            Message::Known(needles) => {
+                let pairs = needles.iter().zip(rest).filter(|(_, stays)| *stays);
+                Ok(Self::new(pairs.map(|(needle, _)| needle.clone()).collect()))
+            }
+            Message::Hidden { key, shingles } => {
+                let pairs = shingles
+                    .chunks(RECORD)
+                    .zip(rest)
+                    .filter(|(_, stays)| *stays);
+                let kept: Vec<&[u8]> = pairs.map(|(record, _)| record).collect();
+                Self::from_shingles(&kept, key)
+            }
+        }
     }
 
     /// Number of needles; of a set made from shingles, that of the shingles.

@@ -10,6 +10,8 @@ use crate::store::query::{self, sha256, sha256_hex};
 use crate::store::{Ask, Store};
 
 const PLUGIN: &str = "memory-core";
+const SHORT_TERM: &str = "short-term-recall";
+const BACKUPS: &str = "dreaming-memory-backups";
 
 /// What a plan of the plugin state needs to know about the selection.
 pub struct StateAsk<'a> {
@@ -21,6 +23,8 @@ pub struct StateAsk<'a> {
     pub entry_keys: &'a HashSet<String>,
     /// Does this text name a selected session?
     pub refs_named: Ask<'a>,
+    /// Does the entry of this key have an origin?
+    pub is_known: &'a dyn Fn(&str) -> bool,
     /// Is this file name a transcript of a selected session?
     pub run_is_selected: Ask<'a>,
     /// Text without what must go, or `None` when nothing must.
@@ -38,6 +42,17 @@ pub struct StateCounts {
     pub backups: u64,
 }
 
+/// What a plan knows of what a row says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Judgement {
+    /// It was read: what goes does not stay in it.
+    Read,
+    /// It was read, and it says what goes: its origins are other sessions, who said the same.
+    Survivors,
+    /// It was not read.
+    Unread,
+}
+
 /// Rows that must go or change.
 #[derive(Clone, Debug, Default)]
 pub struct StatePlan {
@@ -46,6 +61,9 @@ pub struct StatePlan {
     /// Rows that could not be decoded, as `<namespace>/<row key>`: nothing is known about them and they stay.
     pub failures: Vec<String>,
     changes: Vec<Change>,
+    workspace_key: String,
+    /// Row keys of short-term entries that say something which goes, and stay: their origins are other sessions.
+    of_survivors: HashSet<String>,
 }
 
 /// One row that goes or changes.
@@ -87,15 +105,18 @@ impl Store {
             let mut planner = Planner {
                 conn,
                 ask,
-                plan: StatePlan::default(),
+                plan: StatePlan {
+                    workspace_key: ask.workspace_key.to_owned(),
+                    ..StatePlan::default()
+                },
                 dropped_keys: HashSet::new(),
             };
-            planner.read("short-term-recall", Planner::short_term)?;
+            planner.read(SHORT_TERM, Planner::short_term)?;
             planner.read("short-term-phase-signals", Planner::phase_signal)?;
             planner.read("dreaming-session-ingestion-files", Planner::ingested_file)?;
             planner.read("dreaming-session-ingestion-seen", Planner::seen_hashes)?;
             planner.read("session-backfill-rewind", Planner::rewind)?;
-            planner.read("dreaming-memory-backups", Planner::backup)?;
+            planner.read(BACKUPS, Planner::backup)?;
             planner.plan.counts = count(planner.plan.changes.iter().map(|change| &change.kind));
             Ok(planner.plan)
         })
@@ -142,6 +163,20 @@ impl StatePlan {
             let put = change.put.as_ref().map(|(_, value)| value.as_str());
             ((change.namespace, change.row_key.as_str()), put)
         })
+    }
+
+    /// What the plan knew of a row.
+    pub(crate) fn judgement(&self, namespace: &str, row_key: &str) -> Judgement {
+        let own = row_key.strip_prefix(self.workspace_key.as_str());
+        if self.of_survivors.contains(row_key) {
+            Judgement::Survivors
+        } else if own.is_some_and(|rest| rest.starts_with(':'))
+            && [SHORT_TERM, BACKUPS].contains(&namespace)
+        {
+            Judgement::Read
+        } else {
+            Judgement::Unread
+        }
     }
 }
 
@@ -272,11 +307,17 @@ impl Planner<'_> {
         let keys: Vec<String> = std::iter::once(entry.key.clone()).chain(own_key).collect();
         let mut text = entry.value.bytes("path").unwrap_or_default();
         text.push(b'\n');
-        text.extend(entry.value.bytes("snippet").unwrap_or_default());
-        if !keys.iter().any(|key| self.ask.entry_keys.contains(key))
-            && !(self.ask.refs_named)(&text)
-        {
-            return None;
+        let said = entry.value.bytes("snippet").unwrap_or_default();
+        text.extend(&said);
+        let is_selected = keys.iter().any(|key| self.ask.entry_keys.contains(key))
+            || (self.ask.refs_named)(&text);
+        if !is_selected {
+            (self.ask.scrub)(&said)?;
+            if keys.iter().any(|key| (self.ask.is_known)(key)) {
+                let row_key = entry.row_key.to_owned();
+                self.plan.of_survivors.insert(row_key);
+                return None;
+            }
         }
         self.dropped_keys.extend(keys);
         Some((Kind::ShortTerm, None))
@@ -340,7 +381,7 @@ impl Planner<'_> {
 
     fn backup(&mut self, entry: &Entry) -> Fate {
         let Some(content) = entry.value.bytes("content") else {
-            let row = format!("dreaming-memory-backups/{}", entry.row_key);
+            let row = format!("{BACKUPS}/{}", entry.row_key);
             self.plan.failures.push(row);
             return None;
         };

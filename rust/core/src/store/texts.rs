@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use crate::error::Result;
-use crate::store::{IndexPlan, StatePlan, Store, query};
+use crate::store::{IndexPlan, Judgement, StatePlan, Store, query};
 
 /// Whether a row goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -12,6 +12,15 @@ pub enum Fate {
     Goes,
     /// It stays.
     Stays,
+}
+
+/// One row of the plugin state, borrowed.
+#[derive(Clone, Copy, Debug)]
+pub struct StateText<'a> {
+    /// Its JSON.
+    pub json: &'a [u8],
+    /// What the plan knows of it.
+    pub judgement: Judgement,
 }
 
 /// One chunk of the index, borrowed from the row.
@@ -75,7 +84,7 @@ impl Store {
     pub fn each_state_value(
         &self,
         plan: &StatePlan,
-        mut show: impl FnMut(Fate, &[u8]),
+        mut show: impl FnMut(Fate, StateText),
     ) -> Result<()> {
         let changes: HashMap<(&str, &str), Option<&str>> = plan.changes().collect();
         self.sql(|conn| {
@@ -88,9 +97,12 @@ impl Store {
             while let Some(row) = rows.next()? {
                 let (namespace, key) = (query::text(row, 0)?, query::text(row, 1)?);
                 let change = changes.get(&(namespace.as_str(), key.as_str()));
-                show(fate(change.is_some()), &query::bytes(row, 2)?);
+                let judgement = plan.judgement(&namespace, &key);
+                let json = &query::bytes(row, 2)?;
+                show(fate(change.is_some()), StateText { json, judgement });
                 if let Some(Some(value)) = change {
-                    show(Fate::Stays, value.as_bytes());
+                    let json = value.as_bytes();
+                    show(Fate::Stays, StateText { json, judgement });
                 }
             }
             Ok(())
