@@ -4,7 +4,7 @@
 //! stays by the rules of the deletion, and dropped when it stands there: a snippet when a surviving session said it too, a
 //! removed line or word when it also stands in a line, a chunk or a row that nothing condemns.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::fs::File;
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 use std::ops::Range;
@@ -32,6 +32,8 @@ const LONGEST_SNIPPET: usize = 1024;
 const WORD: usize = 8;
 /// Needles of a kind that are kept in memory. Of more, those with the smallest hashes are taken: a fair sample.
 const MOST: usize = 50_000;
+/// First letter of the scripts of East Asia.
+const UNFOLDED: char = '\u{2E80}';
 /// Numbers from the middle of an embedding that are looked for.
 const FLOATS: usize = 32;
 
@@ -79,16 +81,17 @@ pub fn gather(ask: &GatherAsk) -> Result<Gathered> {
     for snippet in ask.snippets {
         candidates.add_snippet(snippet);
     }
-    read_memory(ask, |fate, text| {
-        if fate == Fate::Goes {
-            lines(text).for_each(|line| candidates.add_line(line));
-        }
+    let mut staying = Staying::default();
+    read_memory(ask, |fate, text| match fate {
+        Fate::Goes => lines(text).for_each(|line| candidates.add_line(line)),
+        Fate::Stays => lines(text).for_each(|line| staying.add_line(line)),
     })?;
     (ask.each_row)(&mut |fate, row| {
         if fate == Fate::Goes {
             candidates.add_row(row);
         }
     })?;
+    candidates.drop_known(&staying);
     let mut sieve = Sieve::new(candidates, ask.erased);
     let files = if ask.keep_shared {
         Reach::Everything
@@ -224,7 +227,7 @@ struct Sample {
 
 impl Sample {
     fn add(&mut self, text: &[u8]) {
-        let hash = BuildHasherDefault::<DefaultHasher>::default().hash_one(text);
+        let hash = hash_of(text);
         if self.kept.contains_key(&hash) {
             return;
         }
@@ -232,6 +235,33 @@ impl Sample {
         self.kept.insert(hash, text.to_vec());
         if self.kept.len() > MOST {
             self.kept.pop_last();
+        }
+    }
+}
+
+fn hash_of(text: &[u8]) -> u64 {
+    BuildHasherDefault::<DefaultHasher>::default().hash_one(text)
+}
+
+/// What stays in memory files, as hashes of what a candidate would be made of it. Whole files lose their chunks when one
+/// line goes, so most of what goes from an index stays in a file: this saves looking for it.
+#[derive(Default)]
+struct Staying {
+    hashes: HashSet<u64>,
+}
+
+impl Staying {
+    /// Above this number no more are noted; they are found by searching.
+    const MOST: usize = 1 << 20;
+
+    fn add_line(&mut self, line: &[u8]) {
+        let Some(text) = said_in(line) else {
+            return;
+        };
+        if self.hashes.len() < Self::MOST {
+            self.hashes.insert(hash_of(start_of(text)));
+            self.hashes
+                .extend(words_of(text).map(|word| hash_of(&word)));
         }
     }
 }
@@ -262,11 +292,9 @@ impl Candidates {
     }
 
     fn add_line(&mut self, line: &[u8]) {
-        let text = trim(line);
-        if text.starts_with(b"<!--") || text.starts_with(b"#") {
+        let Some(text) = said_in(line) else {
             return;
-        }
-        let text = unlabelled(bare(text));
+        };
         if utf16_len(text) >= SHORTEST {
             self.derived.add(start_of(text));
         }
@@ -294,11 +322,13 @@ impl Candidates {
     }
 
     fn add_words(&mut self, text: &[u8]) {
-        for word in text.split(|byte| !byte.is_ascii_alphanumeric()) {
-            // What stands beside a letter that is not ASCII is part of a longer word.
-            if word.len() >= WORD && text.is_ascii() {
-                self.words.add(&word.to_ascii_lowercase());
-            }
+        words_of(text).for_each(|word| self.words.add(&word));
+    }
+
+    /// Leaves out what stays.
+    fn drop_known(&mut self, staying: &Staying) {
+        for sample in [&mut self.derived, &mut self.words] {
+            sample.kept.retain(|hash, _| !staying.hashes.contains(hash));
         }
     }
 }
@@ -468,6 +498,23 @@ impl Struck {
     }
 }
 
+/// What a line of Markdown says; a comment or a heading says nothing.
+fn said_in(line: &[u8]) -> Option<&[u8]> {
+    let text = trim(line);
+    let says = !text.starts_with(b"<!--") && !text.starts_with(b"#");
+    says.then(|| unlabelled(bare(text)))
+}
+
+/// Terms of a full-text index that are long enough.
+fn words_of(text: &[u8]) -> impl Iterator<Item = Vec<u8>> {
+    // What stands beside a letter that is not ASCII is part of a longer word.
+    let whole = if text.is_ascii() { text } else { &[] };
+    let words = whole.split(|byte| !byte.is_ascii_alphanumeric());
+    words
+        .filter(|word| word.len() >= WORD)
+        .map(<[u8]>::to_ascii_lowercase)
+}
+
 /// A line without what makes it an item or a quotation.
 fn bare(line: &[u8]) -> &[u8] {
     let marks = |byte: &u8| b"-*+> \t".contains(byte);
@@ -522,14 +569,28 @@ fn vector(needle: &Needle) -> Option<Needle> {
 
 /// A text as a full-text tokenizer folds it: lower case, without accents.
 fn folded(text: &[u8]) -> Vec<u8> {
-    if text.is_ascii() {
-        return text.to_ascii_lowercase();
+    let mut folded = Vec::with_capacity(text.len());
+    let is_letter = |byte: &u8| byte.is_ascii_alphanumeric() || !byte.is_ascii();
+    for run in text.chunk_by(|one, two| is_letter(one) == is_letter(two)) {
+        if run.is_ascii() {
+            folded.extend(run.to_ascii_lowercase());
+        } else {
+            fold_word(&String::from_utf8_lossy(run), &mut folded);
+        }
     }
-    let text = String::from_utf8_lossy(text);
-    let bare = text.nfd().filter(|letter| !is_accent(*letter));
-    bare.flat_map(char::to_lowercase)
-        .collect::<String>()
-        .into_bytes()
+    folded
+}
+
+/// Adds a word with letters that are not ASCII. Nothing from [`UNFOLDED`] on becomes an ASCII letter, and those are all
+/// that is looked for.
+fn fold_word(word: &str, folded: &mut Vec<u8>) {
+    if word.chars().all(|letter| letter >= UNFOLDED) {
+        folded.extend(word.bytes());
+        return;
+    }
+    let bare = word.nfd().filter(|letter| !is_accent(*letter));
+    let lower = bare.flat_map(char::to_lowercase).collect::<String>();
+    folded.extend(lower.bytes());
 }
 
 fn is_accent(letter: char) -> bool {

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::io::Read;
 use std::path::Path;
+use std::sync::OnceLock;
 
 use super::engine::Engine;
 use super::pattern::{Key, Pattern, Patterns, narrow};
@@ -18,6 +19,14 @@ use crate::Result;
 pub struct Needles {
     message: Message,
     count: usize,
+    /// What a hidden set was made from, read.
+    shingles: Vec<Shingle>,
+    compiled: OnceLock<Compiled>,
+}
+
+/// What a search needs. It is made when the first one begins: most sets are only passed on.
+#[derive(Debug)]
+pub(super) struct Compiled {
     pub(super) patterns: Patterns,
     pub(super) engine: Engine,
 }
@@ -53,14 +62,19 @@ impl Needles {
         let mut distinct = needles;
         distinct.retain(|needle| spelling::is_searchable(needle) && known.insert(parts(needle)));
         drop(known);
-        let patterns = Patterns::known(&windows(&distinct));
-        let engine = Engine::known(&patterns);
         Self {
             count: distinct.len(),
             message: Message::Known(distinct),
-            patterns,
-            engine,
+            shingles: Vec::new(),
+            compiled: OnceLock::new(),
         }
+    }
+
+    pub(super) fn compiled(&self) -> &Compiled {
+        self.compiled.get_or_init(|| match &self.message {
+            Message::Known(needles) => Compiled::known(needles),
+            Message::Hidden { key, .. } => Compiled::hidden(key, &self.shingles),
+        })
     }
 
     /// The set that [`shingles`](Self::shingles) made, under the same key. It finds their windows exactly like the set it
@@ -73,22 +87,18 @@ impl Needles {
         for bytes in shingles {
             distinct.extend(Shingle::read_all(bytes.as_ref())?);
         }
-        let secret = Key::new(key);
-        let hash = secret.hash();
-        let mut patterns = Patterns::hidden(secret);
         let mut records = Vec::new();
         for shingle in &distinct {
-            patterns.hide(shingle.length, shingle.anchor, shingle.mac);
             shingle.write(&mut records);
         }
         Ok(Self {
-            engine: Engine::hidden(hash, &patterns, distinct.iter().map(|shingle| shingle.tag)),
             count: distinct.len(),
-            patterns,
             message: Message::Hidden {
                 key: key.to_vec(),
                 shingles: records,
             },
+            shingles: distinct.into_iter().collect(),
+            compiled: OnceLock::new(),
         })
     }
 
@@ -165,10 +175,10 @@ impl Needles {
     /// Every occurrence in `data`, sorted.
     pub fn hits_in(&self, data: &[u8]) -> Vec<Hit> {
         let mut hits = Vec::new();
-        self.engine
-            .scan(&self.patterns, data, 0, &mut |start, pattern| {
-                hits.push(Hit::new(start as u64, pattern));
-            });
+        let Compiled { patterns, engine } = self.compiled();
+        engine.scan(patterns, data, 0, &mut |start, pattern| {
+            hits.push(Hit::new(start as u64, pattern));
+        });
         hits.sort_unstable();
         hits
     }
@@ -201,6 +211,26 @@ impl Needles {
         }
         hits.sort_unstable();
         hits
+    }
+}
+
+impl Compiled {
+    fn known(needles: &[Needle]) -> Self {
+        let patterns = Patterns::known(&windows(needles));
+        let engine = Engine::known(&patterns);
+        Self { patterns, engine }
+    }
+
+    fn hidden(key: &[u8], shingles: &[Shingle]) -> Self {
+        let secret = Key::new(key);
+        let hash = secret.hash();
+        let mut patterns = Patterns::hidden(secret);
+        for shingle in shingles {
+            patterns.hide(shingle.length, shingle.anchor, shingle.mac);
+        }
+        let tags = shingles.iter().map(|shingle| shingle.tag);
+        let engine = Engine::hidden(hash, &patterns, tags);
+        Self { patterns, engine }
     }
 }
 

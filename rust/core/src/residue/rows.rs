@@ -9,7 +9,7 @@ use rusqlite::{Connection, Row};
 use super::Part;
 use super::attribute::full_text_tables;
 use super::member::{self, Packing};
-use super::needles::Needles;
+use super::needles::{Compiled, Needles};
 use super::page::Shape;
 use super::pattern::Pattern;
 use super::spelling::Class;
@@ -112,14 +112,12 @@ impl Rows<'_> {
     }
 
     fn scan_value(&self, table: &Table, value: &[u8], report: &mut Report<'_>) {
-        let needles = self.needles;
-        needles
-            .engine
-            .scan(&needles.patterns, value, 0, &mut |_, pattern| {
-                if pattern.class == Class::Whole {
-                    report(Part::Row, &table.name, table.offset, pattern);
-                }
-            });
+        let Compiled { patterns, engine } = self.needles.compiled();
+        engine.scan(patterns, value, 0, &mut |_, pattern| {
+            if pattern.class == Class::Whole {
+                report(Part::Row, &table.name, table.offset, pattern);
+            }
+        });
     }
 
     fn scan_member(

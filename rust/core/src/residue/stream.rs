@@ -3,7 +3,7 @@
 use std::io::{self, ErrorKind, Read};
 use std::path::Path;
 
-use super::needles::Needles;
+use super::needles::{Compiled, Needles};
 use super::pattern::Pattern;
 use crate::{Error, Result, interrupt};
 
@@ -60,8 +60,9 @@ impl<'s> Scan<'s> {
         let (read, outcome) = fill(reader, &mut self.buffer[self.kept..]);
         let filled = self.kept + read;
         let (needles, base) = (self.needles, self.base);
-        needles.engine.scan(
-            &needles.patterns,
+        let Compiled { patterns, engine } = needles.compiled();
+        engine.scan(
+            patterns,
             &self.buffer[..filled],
             self.kept,
             &mut |start, pattern| report(base + start as u64, pattern),
@@ -98,7 +99,7 @@ impl<'s> Scan<'s> {
 }
 
 fn overlap(needles: &Needles) -> usize {
-    needles.patterns.longest.saturating_sub(1)
+    needles.compiled().patterns.longest.saturating_sub(1)
 }
 
 /// Reads until the buffer is full, the stream ends, or an error.
