@@ -43,6 +43,7 @@ __all__ = [
     "StoreTooNew",
     "Window",
     "__version__",
+    "append_lines",
     "archive_file_text",
     "check_receipts",
     "complete_receipt",
@@ -67,6 +68,7 @@ __all__ = [
     "sync_folders",
     "unsaid",
     "vacuum",
+    "words",
 ]
 
 __version__: str
@@ -198,9 +200,11 @@ class StatePlan:
 
 @final
 class ObservedWrite:
-    """One valid row of the write observer."""
+    """One valid row of the write observer. `file_hash`: SHA-256 of the file then; class: `agent` or `untrusted`."""
 
     relative_path: str
+    file_hash: str
+    origin_class: str
     session_id: str | None
     session_key: str | None
     observed_at: int
@@ -314,6 +318,12 @@ def remove_corpus_lines(
     not be rewritten and is as it was.
     """
 
+def append_lines(base: _Path, relative: _Path, lines: Sequence[bytes]) -> tuple[list[int], int]:
+    """Adds lines to a file below `base`, each once: the number (from 1) of each, and how many were not there before.
+
+    Missing folders are made. Raises `ForgetRefused` when a folder on the way, or the file, is a link; `OSError`.
+    """
+
 def sync_folders(files: Sequence[_Path]) -> None:
     """Makes renames and unlinks durable: one fsync for each folder that holds one of `files`."""
 
@@ -385,6 +395,13 @@ class Store:
     ) -> IndexCounts:
         """Deletes what the plan lists, in one transaction; counts are measured."""
     def delete_origins(self, agent: str, entry_keys: Sequence[str]) -> int: ...
+    def transcript_sizes(self) -> list[tuple[str, int]]:
+        """Session ids with a live transcript, and bytes of their events with a newline between them."""
+    def stage_origins(self, agent: str, origins: Sequence[tuple[str, str, str | None, str, int]]) -> list[str]:
+        """Records origins in one transaction: entry key, session id, session key, class, time in ms.
+
+        A row that is there stays as it is. Those of sessions that were forgotten by now are left out: their ids.
+        """
     def checkpoint(self, deadline_ms: int = 5_000) -> bool:
         """Truncates the write-ahead log; False while a reader pins it."""
     def unchanged(self) -> bool:
@@ -408,6 +425,12 @@ class StateStore:
     ) -> StatePlan: ...
     def apply(self, plan: StatePlan, now_ms: int) -> StateCounts:
         """Deletes and rewrites what the plan lists, in one transaction."""
+    def rows(self, workspace_key: str, namespace: str) -> list[tuple[str, bytes]]:
+        """Logical keys and JSON values of a namespace, oldest first. Rows that cannot be decoded are left out."""
+    def put_rows(
+        self, workspace_key: str, workspace: str, rows: Sequence[tuple[str, str, str | None]], now_ms: int
+    ) -> None:
+        """Writes rows in one transaction: namespace, logical key, JSON of the value (None removes the row)."""
     def lock_workspace(self, workspace_key: str, owner: str, now_ms: int, wait_ms: int = 10_000) -> None:
         """Takes the workspace lock as the host does. Raises `StoreBusy` naming the owner."""
     def unlock_workspace(self, workspace_key: str, owner: str) -> bool:
@@ -517,6 +540,9 @@ def kill_point(name: str) -> None:
 
 def locale_order(texts: Sequence[str]) -> list[int]:
     """Positions that sort `texts` by the root locale of the Unicode collation (CLDR), ties kept in order."""
+
+def words(text: str) -> list[str]:
+    """The words of a text in order, by the Unicode rules and the dictionaries of ICU; no punctuation, no symbols."""
 
 # -- residue ----------------------------------------------------------------------------------
 

@@ -1,12 +1,12 @@
 """Transcripts: records, who said a line, what memory may see of it, and which memory files it wrote.
 
-Pure functions over bytes. Redaction of secrets is a matter of ingestion.
+Pure functions over bytes. What is a secret is for the caller to say.
 """
 
 import json
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -137,10 +137,11 @@ class _Turn:
     """Inside a heartbeat, or inside recalled memory."""
 
 
-def project(events: Sequence[bytes], *, archived: bool) -> Projection:
+def project(events: Sequence[bytes], *, archived: bool, redact: Callable[[str], str] = str) -> Projection:
     """The lines of a transcript that memory may see.
 
     `archived` transcripts are also recognised as cron runs by their records; a live one is by its key.
+    `redact` is given the text of each message, in one line, before it is cut.
     """
     lines: list[Line] = []
     turn = _Turn()
@@ -150,11 +151,11 @@ def project(events: Sequence[bytes], *, archived: bool) -> Projection:
             return Projection((), internal)
         message = as_table(record.data.get("message"))
         if record.data.get("type") == "message" and message is not None:
-            lines += _message_lines(record, message, turn)
+            lines += _message_lines(record, message, turn, redact)
     return Projection(tuple(lines))
 
 
-def _message_lines(record: Record, message: Table, turn: _Turn) -> Iterator[Line]:
+def _message_lines(record: Record, message: Table, turn: _Turn, redact: Callable[[str], str]) -> Iterator[Line]:
     role = message.get("role")
     if role == "user":
         _start_turn(message, turn)
@@ -163,7 +164,7 @@ def _message_lines(record: Record, message: Table, turn: _Turn) -> Iterator[Line
     provenance = _provenance(message)
     if role == "user" and provenance.get("kind") == "inter_session":
         return
-    text = _sanitised(_content_text(message.get("content")), role)
+    text = redact(_sanitised(_content_text(message.get("content")), role))
     observed_at = _observed_at(record.data, message) or 0
     origin = turn.origin if role == "user" else _reply_class(message, turn.origin)
     for piece in _wrapped(text):

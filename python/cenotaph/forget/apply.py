@@ -5,23 +5,21 @@ from __future__ import annotations
 import os
 import shutil
 from collections import Counter
-from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
-from uuid import uuid4
 
 from cenotaph import _core, layout
 from cenotaph.forget.evidence import Evidence, completed_body, gather, new_evidence
 from cenotaph.forget.plan import make_plan
 from cenotaph.forget.prove import Proof, prove
 from cenotaph.forget.report import Artifacts, ChainHead, ForgetReport, Measured, OldBlocks, ReceiptSummary
-from cenotaph.forget.stores import Stores, open_stores
 from cenotaph.forget.wording import report_of, verification_of
 from cenotaph.receipts import receipt_key
+from cenotaph.stores import Stores, open_stores, workspace_lock
 from cenotaph.verify.judge import named
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Sequence
+    from collections.abc import Sequence
 
     from cenotaph.forget.attest import Census
     from cenotaph.forget.plan import Plan, Step, Wish
@@ -101,7 +99,7 @@ def forget(place: Place, wish: Wish, step: Step, census: Census | None = None) -
     step("Waiting for the workspace lock")
     with open_stores(place, write=True) as stores:
         tally = _Tally()
-        with _workspace_lock(place, stores.state):
+        with workspace_lock(place, stores.state):
             plan = make_plan(place, stores, wish, step)
             if not stores.unchanged():
                 raise _core.StoreBusy(_UNSTEADY)
@@ -175,20 +173,6 @@ def _complete(
 def _head(store: _core.Store | _core.StateStore | None) -> ChainHead | None:
     links = _core.receipts(store) if store else []
     return ChainHead(seq=links[-1].seq, hash=links[-1].hash) if links else None
-
-
-@contextmanager
-def _workspace_lock(place: Place, state: _core.StateStore | None) -> Generator[None]:
-    """Holds the lock that the host takes for the same workspace; without a state database there is no host."""
-    if state is None:
-        yield
-        return
-    owner = f"{os.getpid()}:{uuid4()}"
-    state.lock_workspace(place.workspace_key, owner, layout.clock_ms())
-    try:
-        yield
-    finally:
-        state.unlock_workspace(place.workspace_key, owner)
 
 
 def _refuse_unwritable(place: Place) -> None:

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from cenotaph.forget.plan import Plan, Wish
     from cenotaph.forget.prove import Proof
     from cenotaph.forget.report import ChainHead
-    from cenotaph.forget.stores import Stores
     from cenotaph.place import Place
     from cenotaph.receipts import Erasure
+    from cenotaph.stores import Stores
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
     from cenotaph.forget.evidence import Earlier
     from cenotaph.forget.select import Selectors
-    from cenotaph.forget.stores import Stores
     from cenotaph.place import Place
     from cenotaph.sessions import Session, Sessions
+    from cenotaph.stores import Stores
     from cenotaph.transcript import CuratedWrite
 
 Step: TypeAlias = "Callable[[str], None]"

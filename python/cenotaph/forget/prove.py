@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
     from cenotaph.forget.evidence import Evidence
     from cenotaph.forget.plan import Step
-    from cenotaph.forget.stores import Stores
     from cenotaph.place import Place
+    from cenotaph.stores import Stores
     from cenotaph.verify.process import Place as Hit
 
 Remedy = Literal["full-text", "freelist", "vacuum"]

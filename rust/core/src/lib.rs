@@ -2,6 +2,7 @@
 //!
 //! Nothing here knows Python, selects a session or words a report.
 
+pub mod append;
 pub mod block;
 pub mod collate;
 pub mod corpus;
@@ -27,5 +28,6 @@ mod threads;
 mod unit;
 pub mod walk;
 pub mod wipe;
+pub mod words;
 
 pub use error::{Error, Result};

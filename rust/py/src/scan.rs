@@ -12,7 +12,7 @@ use cenotaph_core::residue;
 use cenotaph_core::scrub::{self, Scrub};
 use cenotaph_core::snippets::Snippets;
 use cenotaph_core::wipe::Old;
-use cenotaph_core::{Error, Result, collate, replace, walk};
+use cenotaph_core::{Error, Result, append, collate, replace, walk};
 use pyo3::prelude::*;
 
 use crate::call::{detached, interruptible};
@@ -29,9 +29,11 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(scan_corpus, module)?)?;
     module.add_function(wrap_pyfunction!(memory_files, module)?)?;
     module.add_function(wrap_pyfunction!(remove_corpus_lines, module)?)?;
+    module.add_function(wrap_pyfunction!(append_lines, module)?)?;
     module.add_function(wrap_pyfunction!(sync_folders, module)?)?;
     module.add_function(wrap_pyfunction!(file_stamps, module)?)?;
     module.add_function(wrap_pyfunction!(remove_leftovers, module)?)?;
+    module.add_function(wrap_pyfunction!(words, module)?)?;
     module.add_function(wrap_pyfunction!(locale_order, module)?)
 }
 
@@ -405,6 +407,16 @@ fn remove_corpus_lines(
 }
 
 #[pyfunction]
+fn append_lines(
+    py: Python<'_>,
+    base: PathBuf,
+    relative: PathBuf,
+    lines: Vec<Vec<u8>>,
+) -> PyResult<(Vec<u64>, u64)> {
+    interruptible(py, move || append::append_lines(&base, &relative, &lines))
+}
+
+#[pyfunction]
 fn sync_folders(py: Python<'_>, files: Vec<PathBuf>) -> PyResult<()> {
     let folders: BTreeSet<PathBuf> = files
         .iter()
@@ -445,4 +457,14 @@ fn remove_leftovers(
 #[pyfunction]
 fn locale_order(py: Python<'_>, texts: Vec<String>) -> Vec<usize> {
     py.detach(|| collate::locale_order(&texts))
+}
+
+#[pyfunction]
+fn words(py: Python<'_>, text: &str) -> Vec<String> {
+    py.detach(|| {
+        cenotaph_core::words::words(text)
+            .into_iter()
+            .map(str::to_owned)
+            .collect()
+    })
 }

@@ -58,6 +58,8 @@ impl StatePlan {
 #[pyclass(frozen, get_all, module = "cenotaph._core")]
 pub struct ObservedWrite {
     relative_path: String,
+    file_hash: String,
+    origin_class: String,
     session_id: Option<String>,
     session_key: Option<String>,
     observed_at: i64,
@@ -103,6 +105,8 @@ impl StateStore {
             .into_iter()
             .map(|row| ObservedWrite {
                 relative_path: row.relative_path,
+                file_hash: row.file_hash,
+                origin_class: row.origin_class,
                 session_id: row.session_id,
                 session_key: row.session_key,
                 observed_at: row.observed_at,
@@ -143,6 +147,44 @@ impl StateStore {
                 .with(|open| open.apply_state(&plan.inner, now_ms))
         })?;
         Ok((&counts).into())
+    }
+
+    fn rows(
+        &self,
+        py: Python<'_>,
+        workspace_key: &str,
+        namespace: &str,
+    ) -> PyResult<Vec<(String, Vec<u8>)>> {
+        detached(py, || {
+            self.handle
+                .with(|open| open.state_rows(workspace_key, namespace))
+        })
+    }
+
+    fn put_rows(
+        &self,
+        py: Python<'_>,
+        workspace_key: &str,
+        workspace: &str,
+        rows: Vec<(String, String, Option<String>)>,
+        now_ms: i64,
+    ) -> PyResult<()> {
+        let rows: Vec<store::StateRow> = rows
+            .into_iter()
+            .map(|(namespace, key, value)| store::StateRow {
+                namespace,
+                key,
+                value,
+            })
+            .collect();
+        let workspace = store::Workspace {
+            key: workspace_key,
+            folder: workspace,
+        };
+        interruptible(py, || {
+            self.handle
+                .with(|open| open.put_state_rows(workspace, &rows, now_ms))
+        })
     }
 
     #[pyo3(signature = (workspace_key, owner, now_ms, wait_ms = 10_000))]

@@ -57,6 +57,9 @@ fn digest_of(digest: &[u8]) -> PyResult<[u8; 32]> {
         .map_err(|_| PyValueError::new_err("digest must be 32 bytes"))
 }
 
+/// Entry key, session id, session key, class, time in ms.
+type OriginTuple = (String, String, Option<String>, String, i64);
+
 pub fn access(write: bool) -> Access {
     if write { Access::Write } else { Access::Read }
 }
@@ -430,6 +433,33 @@ impl Store {
         interruptible(py, || {
             self.handle
                 .with(|open| open.delete_origins(agent, &entry_keys))
+        })
+    }
+
+    fn transcript_sizes(&self, py: Python<'_>) -> PyResult<Vec<(String, u64)>> {
+        detached(py, || self.handle.with(store::Store::transcript_sizes))
+    }
+
+    fn stage_origins(
+        &self,
+        py: Python<'_>,
+        agent: &str,
+        origins: Vec<OriginTuple>,
+    ) -> PyResult<Vec<String>> {
+        let origins: Vec<store::Origin> = origins
+            .into_iter()
+            .map(
+                |(entry_key, session_id, session_key, class, observed_at)| store::Origin {
+                    entry_key,
+                    session_id,
+                    session_key,
+                    class,
+                    observed_at,
+                },
+            )
+            .collect();
+        interruptible(py, || {
+            self.handle.with(|open| open.stage_origins(agent, &origins))
         })
     }
 

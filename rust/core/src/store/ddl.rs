@@ -23,6 +23,19 @@ CREATE TABLE IF NOT EXISTS memory_session_tombstones (
 ) STRICT;
 ";
 
+/// Origins of entries. Made on first use in a host database, too, whose schema check compares the text.
+pub(crate) const ORIGINS: &str = "
+CREATE TABLE IF NOT EXISTS memory_entry_origins (
+  entry_key TEXT NOT NULL,
+  agent_id TEXT NOT NULL,
+  session_id TEXT NOT NULL,
+  session_key TEXT,
+  origin_class TEXT NOT NULL CHECK (origin_class IN ('owner', 'agent', 'untrusted', 'system')),
+  observed_at INTEGER NOT NULL,
+  PRIMARY KEY (entry_key, agent_id, session_id)
+) STRICT;
+";
+
 /// What erasures did. Made on first use, in host databases too.
 pub(crate) const RECEIPTS: &str = "
 CREATE TABLE IF NOT EXISTS cenotaph_receipts (
@@ -57,19 +70,8 @@ CREATE INDEX idx_plugin_state_listing
   ON plugin_state_entries(plugin_id, namespace, created_at, entry_key, expires_at);
 ";
 
-/// Everything else of an agent: origins, index, sessions.
+/// Everything else of an agent: index, sessions.
 pub(crate) const AGENT: &str = concat!(
-    "
-CREATE TABLE memory_entry_origins (
-  entry_key TEXT NOT NULL,
-  agent_id TEXT NOT NULL,
-  session_id TEXT NOT NULL,
-  session_key TEXT,
-  origin_class TEXT NOT NULL CHECK (origin_class IN ('owner', 'agent', 'untrusted', 'system')),
-  observed_at INTEGER NOT NULL,
-  PRIMARY KEY (entry_key, agent_id, session_id)
-) STRICT;
-",
     "
 CREATE TABLE memory_index_meta (
   key TEXT PRIMARY KEY,

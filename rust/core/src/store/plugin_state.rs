@@ -9,7 +9,7 @@ use crate::store::json::{self, Members};
 use crate::store::query::{self, sha256, sha256_hex};
 use crate::store::{Ask, Store};
 
-const PLUGIN: &str = "memory-core";
+pub(crate) const PLUGIN: &str = "memory-core";
 const SHORT_TERM: &str = "short-term-recall";
 const BACKUPS: &str = "dreaming-memory-backups";
 

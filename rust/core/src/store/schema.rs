@@ -180,6 +180,7 @@ impl Store {
         create(&agent_path, |conn| {
             conn.execute_batch(ddl::META)?;
             conn.execute_batch(ddl::TOMBSTONES)?;
+            conn.execute_batch(ddl::ORIGINS)?;
             conn.execute_batch(ddl::AGENT)?;
             own(conn, Role::Agent(agent), Some(agent), now_ms)
         })?;

@@ -1,12 +1,14 @@
-"""The databases that one deletion reads or writes."""
+"""The databases of one run, and the lock of its workspace."""
 
 from __future__ import annotations
 
+import os
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
+from uuid import uuid4
 
-from cenotaph import _core
+from cenotaph import _core, layout
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -58,3 +60,17 @@ def open_stores(place: Place, *, write: bool) -> Generator[Stores]:
     finally:
         for store in reversed(opened):
             store.close()
+
+
+@contextmanager
+def workspace_lock(place: Place, state: _core.StateStore | None) -> Generator[None]:
+    """Holds the lock that the host takes for the same workspace; without a state database there is no host."""
+    if state is None:
+        yield
+        return
+    owner = f"{os.getpid()}:{uuid4()}"
+    state.lock_workspace(place.workspace_key, owner, layout.clock_ms())
+    try:
+        yield
+    finally:
+        state.unlock_workspace(place.workspace_key, owner)
